@@ -11,6 +11,7 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/libs', '<rootDir>/sample-app', '<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
+  testPathIgnorePatterns: ['/node_modules/', '\\.slow\\.spec\\.ts$'], // see jest.slow.config.js
   maxWorkers: 4, // many tests wait rather than compute
   workerIdleMemoryLimit: '1GB', // Node keeps the ES modules of every test file
   testTimeout: 120_000, // ends a test that hangs; no test is meant to fail by it, however busy the machine is

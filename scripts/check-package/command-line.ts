@@ -31,7 +31,7 @@ export async function examine(place: string, env: NodeJS.ProcessEnv = {}): Promi
   const bin = join(place, 'node_modules/.bin/debate-space');
   const printed = await runAsync(bin, ['doctor', '--json'], place, { ...process.env, ...env });
   const results = JSON.parse(printed) as readonly { readonly check: string; readonly ok: boolean }[];
-  if (!results.some(({ check, ok }) => check === 'scope-public' && ok)) {
+  if (!results.some(({ check, ok }) => check === 'users' && ok)) {
     throw new Error(`doctor did not reach the user list: ${JSON.stringify(results)}`);
   }
 }

@@ -268,7 +268,7 @@ describe('the boot log', () => {
     await fetch(`${host.url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) });
     await fetch(`${host.url}/act`, { method: 'POST' });
     await scene.stop();
-    const { logoutUrl } = scene.service;
+    const logoutUrl = `${scene.service.url}/auth/logout/${scene.service.applicationName}`;
     expect(lines.join('\n')).toContain(`the identity provider notifies the service at ${logoutUrl};`);
     expect(scene.service.received.of('logout')).toEqual([]);
   });

@@ -80,7 +80,7 @@ export function bootPlugin(
 }
 
 /** What the plugin warns of, beside the command's answer. */
-class NotesOf implements LoggerService {
+export class NotesOf implements LoggerService {
   readonly #output: Output;
 
   constructor(output: Output) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { PassThrough } from 'node:stream';
-import { progressDisplay } from './progress-display.js';
+import { progressDisplay } from './progress.js';
 
 const displayed = (isTTY: boolean, columns = 80) => {
   const stderr = Object.assign(new PassThrough(), { isTTY, columns });

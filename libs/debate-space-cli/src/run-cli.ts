@@ -1,9 +1,15 @@
-import { CommanderError } from 'commander';
-import { exitCodes, type ExitCode } from './exit-codes.js';
-import { exitCodeOf, Failure } from './failure.js';
-import { Output } from './output.js';
-import { buildProgram } from './program.js';
-import type { CliIo } from './cli-io.js';
+import { CommanderError, Command } from 'commander';
+import { exitCodes, type ExitCode, exitCodeOf, Failure, exitCodeMeanings } from './failure.js';
+import { Output, table } from './output.js';
+import type { CliIo, CliContext } from './cli-context.js';
+import { readFileSync } from 'node:fs';
+import { addDoctor } from './commands/doctor.js';
+import { addErase } from './commands/erase.js';
+import { addErasures } from './commands/erasures.js';
+import { addLogout } from './commands/logout.js';
+import { addOutbox } from './commands/outbox.js';
+import { addStorage } from './commands/storage.js';
+import { addUsers } from './commands/users.js';
 
 /** Runs one command line. @param args without the program's own name @returns the exit code; never rejects */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
@@ -31,4 +37,52 @@ async function runCommand(args: readonly string[], io: CliIo, output: Output): P
     output.failure(reason);
     return exitCodeOf(reason);
   }
+}
+
+const AFTER_HELP = `
+Configured by DEBATE_SPACE_* variables of the environment, or of a file .env in the working folder.
+
+Examples:
+  npx debate-space doctor
+  npx debate-space users export --format csv --out users.csv
+  npx debate-space erase 4711 --mode anonymize
+  npx debate-space erase --file users.csv --mode delete --reference GDPR-2026-11
+  npx debate-space erasures status GDPR-2026-11
+  npx debate-space outbox parked --json
+
+Exit codes:
+${table(exitCodeMeanings.map(([code, meaning]) => [`  ${code}`, meaning]))}
+`;
+
+/** The whole command line; what it prints and reads goes through the context. */
+export function buildProgram(cli: CliContext): Command {
+  const program = new Command('debate-space')
+    .description('Users, erasures and the outbox of nestjs-debate-space, and a doctor.')
+    .version(version(), '-v, --version')
+    .option('--json', 'the answer as JSON on stdout, and nothing else there')
+    // Not --env-file: Node opens the file of this argument itself, also after the script, and ends with 9 where it cannot.
+    .option('--config <file>', 'read missing variables from this file (default: .env, if present)')
+    .addHelpText('after', AFTER_HELP)
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => cli.io.stdout.write(text),
+      writeErr: (text) => cli.io.stderr.write(text),
+    });
+  program.on('option:json', () => {
+    cli.output.json = true;
+  });
+  addUsers(program, cli);
+  addErase(program, cli);
+  addErasures(program, cli);
+  addOutbox(program, cli);
+  addLogout(program, cli);
+  addStorage(program, cli);
+  addDoctor(program, cli);
+  return program;
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,4 +1,4 @@
-import type { UidRow } from './uid-row.js';
+import type { UidRow } from './uid-list.js';
 
 /** The rows of a list whose uid is probably not the one that the list means. */
 export interface SuspiciousRows {

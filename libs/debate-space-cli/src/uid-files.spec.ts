@@ -9,7 +9,7 @@ import { errorOf } from 'debate-space-fixtures/service-clients.js';
 import { Failure } from './failure.js';
 import type { UidFormat } from './uid-format.js';
 import { uidsOf } from './uid-list.js';
-import { uidRows } from './uid-text.js';
+import { uidRows } from './uid-list.js';
 
 type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
 const recipe = runRecipe('uids-of-file.ts', {
@@ -156,8 +156,6 @@ const ndjson: readonly File[] = [
     '{"boss":{"uid":"x"},"a":["\\"uid\\":"],"uid":"ada"}\n',
     ['ada'],
   ],
-  ['of a join', '{"id":"7","name":"A","id":"21"}\n', 'row 1: it has 2 id', 'id'],
-  ['of a join, with an escaped name', '{"uid":"7","\\u0075id":"21"}\n', 'row 1: it has 2 uid'],
   ['without the member', `"ada"\n{"id":"${SECRET}"}\n`, 'row 2: it has no uid'],
   ['with whole numbers', '{"uid":42}\n7\n', ['42', '7']],
   ['with a number that JavaScript rounds', '{"uid":9007199254740993}\n', 'the uid is a number beyond'],

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import type { CliIo } from './cli-io.js';
+import type { CliIo } from './cli-context.js';
 import { snapshotOf, uidList, uidsOf, type UidList } from './uid-list.js';
 
 let folder: string;

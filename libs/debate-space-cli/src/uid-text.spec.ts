@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Readable } from 'node:stream';
-import { uidsOf } from './uid-list.js';
 import { UID_FORMATS, type UidFormat } from './uid-format.js';
-import { uidRows } from './uid-text.js';
+import { uidRows, uidsOf } from './uid-list.js';
 
 async function uids(text: AsyncIterable<Uint8Array>, format: UidFormat): Promise<string[]> {
   return all(uidsOf(uidRows(text, format)));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import type { DebateSpaceUser } from 'nestjs-debate-space';
-import { csvOf } from './users-csv.js';
+import { csvOf } from './users-export.js';
 
 type Page = readonly DebateSpaceUser[];
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import type { DebateSpaceUser } from 'nestjs-debate-space';
-import { usersText, type UsersTextOptions } from './users-text.js';
+import { usersText, type UsersTextOptions } from './users-export.js';
 
 /** Users, and whether somebody stopped asking for them. */
 class Listed {

@@ -44,7 +44,7 @@ export class ErasureRoom {
     this.repository = new ErasureRepository(storage, this.uids, 7 * DAY_MS);
     this.control = new ErasureControl(this.repository, emit);
     const calls = {
-      prepare: () => Promise.resolve({ release: () => undefined }),
+      prepare: () => Promise.resolve(undefined),
       isServiceThere: () => Promise.resolve(true),
       erase: async (uid: string, mode: ErasureMode): Promise<number> => {
         this.sent.push(`${mode} ${uid}`);

@@ -1,6 +1,6 @@
 import { AbortedError, NetworkError, TimeoutError } from '../../debate-space/src/errors.js';
-import { Failure } from '../../debate-space/src/service/http/answer.js';
-import type { HttpReply } from '../../debate-space/src/service/http/answer.js';
+import { Failure } from '../../debate-space/src/service/http/failure.js';
+import type { HttpReply } from '../../debate-space/src/service/http/exchange.js';
 
 const KINDS = new Map<unknown, string>([
   [NetworkError, 'network'],

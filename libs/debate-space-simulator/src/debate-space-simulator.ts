@@ -1,14 +1,14 @@
 import { DemoModeSwitch } from './demo/demo-mode.js';
-import { EventStream } from './demo/event-stream.js';
+import { EventStream } from './demo/debate-state.js';
 import { Faults } from './faults/faults.js';
-import { ReceivedRequests } from './received/received-requests.js';
-import { ServiceClock } from './service-clock.js';
+import { ReceivedRequests } from './received-requests.js';
+import { ServiceClock } from './state/users.js';
 import { HttpListener } from './service/http-listener.js';
 import { serviceApp } from './service/service-app.js';
 import { settingsFrom, type SimulatorOptions, type SimulatorSettings } from './simulator-options.js';
-import { AccessTokens } from './state/access-tokens.js';
+import { AccessTokens } from './operations/obtain-token.js';
 import { DebateSessions } from './state/debate-sessions.js';
-import { SimulatedUsers } from './state/simulated-users.js';
+import { SimulatedUsers } from './state/users.js';
 
 /**
  * The debate-space service in miniature: a strict HTTP server for tests and demos.
@@ -50,7 +50,7 @@ export class DebateSpaceSimulator {
     this.#clock = new ServiceClock(settings.clockOffsetSeconds);
     this.users = new SimulatedUsers(this.#clock);
     this.debate = new DebateSessions(this.users);
-    this.#tokens = new AccessTokens(this.#clock, settings.tokenLifetimeSeconds, settings.reissueTokens);
+    this.#tokens = new AccessTokens(this.#clock, settings.reissueTokens);
     const demo = new DemoModeSwitch(this.faults);
     this.#events = new EventStream(demo, this.users, this.debate);
     const app = serviceApp(settings, {
@@ -76,11 +76,6 @@ export class DebateSpaceSimulator {
   /** `{base_url}`, without a trailing slash. */
   get baseUrl(): string {
     return `${this.url}/api/v1`;
-  }
-
-  /** The logout route (section 4.5): what is registered as the backchannel logout URL at an identity provider. */
-  get logoutUrl(): string {
-    return `${this.url}/auth/logout/${encodeURIComponent(this.applicationName)}`;
   }
 
   /** The service's clock minus this machine's, in seconds. Shows in `Date`, `created_at`, `iat` and `exp`. */

@@ -1,6 +1,5 @@
-import type { HmacAlgorithm } from './logout-token/hmac-algorithm.js';
-import { assertIdentityProvider, type IdentityProvider } from './logout-token/identity-provider.js';
-import type { NewUser } from './state/simulated-user.js';
+import type { HmacAlgorithm } from './logout-token.js';
+import type { NewUser } from './state/users.js';
 
 /** At most `requests` in any span of `perMs` milliseconds. */
 export interface RateLimit {
@@ -24,16 +23,10 @@ export interface SimulatorOptions {
   secretKeyEncoding?: 'utf8' | 'base64';
   /** Signing algorithms accepted for logout tokens. Default HS256, HS384 and HS512. */
   algorithms?: readonly HmacAlgorithm[];
-  /** The identity provider of the application, whose logout tokens are accepted then, too. Default none. */
-  identityProvider?: IdentityProvider | undefined;
   /** Users registered from the start. Default none. */
   users?: readonly NewUser[];
   /** Limit per API key for the routes under `{base_url}`. Default 100 a minute; `false` for none. */
   rateLimit?: RateLimit | false;
-  /** `expires_in` of new access tokens, in seconds. Default 7200 (section 8). */
-  tokenLifetimeSeconds?: number;
-  /** Tolerance on `iat` and `exp` of logout tokens, in seconds. Default 30. */
-  clockToleranceSeconds?: number;
   /** The service's clock minus this machine's, in seconds. Default 0. */
   clockOffsetSeconds?: number;
   /**
@@ -48,13 +41,10 @@ export interface SimulatorOptions {
    * keep the test runner open. Set it in a program that only serves requests of other processes.
    */
   keepProcessAlive?: boolean;
-  /** Wrap the user list as `{ success, data }`. Default true; false for a bare array. */
-  listEnvelope?: boolean;
 }
 
 /** The options with every default filled in. Holds the secret key, so it never sits in a public field. */
-export type SimulatorSettings = Readonly<Required<Omit<SimulatorOptions, 'identityProvider'>>> &
-  Pick<SimulatorOptions, 'identityProvider'>;
+export type SimulatorSettings = Readonly<Required<SimulatorOptions>>;
 
 /** What a simulator started without credentials answers to. Published, hence for demos and tests only. */
 export const DEMO_CREDENTIALS = Object.freeze({
@@ -73,15 +63,11 @@ export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
     applicationName: options.applicationName ?? DEMO_CREDENTIALS.applicationName,
     secretKeyEncoding: options.secretKeyEncoding ?? 'utf8',
     algorithms: [...(options.algorithms ?? (['HS256', 'HS384', 'HS512'] as const))],
-    identityProvider: options.identityProvider,
     users: options.users ?? [],
     rateLimit: options.rateLimit ?? { requests: 100, perMs: 60_000 },
-    tokenLifetimeSeconds: options.tokenLifetimeSeconds ?? 7200,
-    clockToleranceSeconds: options.clockToleranceSeconds ?? 30,
     clockOffsetSeconds: options.clockOffsetSeconds ?? 0,
     reissueTokens: options.reissueTokens ?? false,
     pagingHeaders: options.pagingHeaders ?? true,
-    listEnvelope: options.listEnvelope ?? true,
     keepProcessAlive: options.keepProcessAlive ?? false,
   };
   for (const name of ['apiKey', 'secretKey', 'applicationName'] as const) {
@@ -90,6 +76,5 @@ export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
   if (settings.secretKeyEncoding === 'base64' && !/^[A-Za-z0-9+/]+={0,2}$/.test(settings.secretKey)) {
     throw new TypeError('Option "secretKey" is not Base64 although "secretKeyEncoding" says so.');
   }
-  if (settings.identityProvider) assertIdentityProvider(settings.identityProvider);
   return settings;
 }

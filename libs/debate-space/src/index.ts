@@ -65,7 +65,7 @@ export type { HostTransaction, StorageEngine, StorageWarning } from './storage/s
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/find-orphans.js';
 export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/listed-users.js';
-export type { HttpAdapter } from './service/http/transport.js';
+export type { HttpAdapter } from './service/http/axios-sender.js';
 export {
   AbortedError,
   AuthenticationError,

@@ -20,8 +20,6 @@ export { Shutdown } from './module/shutdown.js';
 export { optionHints } from './options/option-problem.js';
 export { AccessTokens } from './service/calls/access-tokens.js';
 export { LogoutRoute } from './service/calls/logout-route.js';
-export { isHtml } from './service/http/web-page.js';
-export { proxyAuthorization, proxyFor } from './service/http/undici-sender.js';
 export { RateLimiter } from './service/rate-limiter.js';
 export { ServiceClient } from './service/calls/service-client.js';
 export { ServicePause } from './service/http/service-pause.js';

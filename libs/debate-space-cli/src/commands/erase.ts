@@ -1,20 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { ErasureMode, ErasureStatus } from 'nestjs-debate-space';
+import type { ErasureMode, ErasureStatus, DebateSpaceErasures, ErasureDryRun } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
-import { dryRunOf, dryRunText, type DryRun } from '../dry-run.js';
-import { statusText, watchedText } from '../erasure-text.js';
-import { addExamples } from '../examples.js';
+import { statusText, watchedText, nobodyFound, requireErased } from '../erasure-text.js';
+import { addExamples, commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { codeOf, Failure } from '../failure.js';
-import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
-import type { Output } from '../output.js';
+import { type Output, counted, table } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
-import { nobodyFound, requireErased } from '../require-erased.js';
-import { SuspiciousRowCounter, suspiciousTexts } from '../suspicious-rows.js';
-import { counted } from '../text.js';
+import { SuspiciousRowCounter, suspiciousTexts, type SuspiciousRows } from '../suspicious-rows.js';
+import type { UidRows, UidRow } from '../uid-list.js';
 import { UID_FORMATS } from '../uid-format.js';
-import type { UidRows } from '../uid-list.js';
-import type { UidRow } from '../uid-row.js';
 
 interface EraseOptions {
   readonly mode: ErasureMode;
@@ -101,7 +96,7 @@ async function erase(
   { mode, reference = randomUUID(), requestedBy, wait, executeHere = false }: EraseOptions,
   { io, output, settings }: CommandContext,
 ): Promise<void> {
-  const { followErasure } = await import('../follow-erasure.js');
+  const { followErasure } = await import('../progress.js');
   const { interrupted: signal } = io;
   const goOn = `Go on: the same command with --reference ${reference}`;
   output.note(`reference: ${reference}`);
@@ -187,4 +182,58 @@ function modeOf(text: string): ErasureMode {
   const mode = MODES.find((each) => each === text.replace(/ise$/, 'ize'));
   if (mode) return mode;
   throw new InvalidArgumentError(`Allowed choices are ${MODES.join(', ')}.`);
+}
+
+/** What an erasure would come to. Of the rows without a uid, and of those whose user is not found, the first 100. */
+export interface DryRun extends Omit<ErasureDryRun, 'invalidItems' | 'notFoundItems'>, SuspiciousRows {
+  readonly invalidRows: readonly number[];
+  readonly notFoundRows: readonly number[];
+}
+
+/** Looks up which users of the list the service knows. Nothing is stored or erased. */
+export async function dryRunOf(
+  erasures: DebateSpaceErasures,
+  rows: readonly UidRow[],
+  mode: ErasureMode,
+  { io, output }: CommandContext,
+): Promise<DryRun> {
+  output.note('Looking up who is registered …');
+  const uids = rows.map(({ uid }) => uid ?? ''); // counted as invalid
+  const options = { mode, signal: io.interrupted };
+  const { invalidItems, notFoundItems, ...counts } = await erasures.dryRun(uids, options);
+  const suspicious = new SuspiciousRowCounter();
+  rows.forEach((row) => {
+    suspicious.add(row);
+  });
+  const numbersOf = (items: readonly number[]) => items.map((item) => rows[item - 1]?.row ?? item);
+  return {
+    ...counts,
+    invalidRows: numbersOf(invalidItems),
+    notFoundRows: numbersOf(notFoundItems),
+    ...suspicious.counts,
+  };
+}
+
+export function dryRunText(counts: DryRun): string {
+  const { total, distinct, duplicates, invalid, known, notFound, suspicious, alreadyRequested } = counts;
+  const figures = {
+    total,
+    distinct,
+    duplicates,
+    invalid,
+    known,
+    'not found': notFound,
+    suspicious,
+    'already requested': alreadyRequested,
+  };
+  const rows = [
+    ['rows without a uid', listed(counts.invalidRows, invalid)],
+    ['not found in rows', listed(counts.notFoundRows, notFound)],
+    ...suspiciousTexts(counts),
+  ].filter(([, numbers]) => numbers !== '');
+  return table([...Object.entries(figures).map(([name, value]) => [name, String(value)]), ...rows]);
+}
+
+function listed(rows: readonly number[], count: number): string {
+  return rows.join(', ') + (count > rows.length ? ', …' : '');
 }

@@ -9,12 +9,12 @@ import {
   statusText,
   watchedText,
 } from '../erasure-text.js';
-import { addExamples } from '../examples.js';
+import { addExamples } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
 import { withPlugin } from '../plugin.js';
-import { requireErased } from '../require-erased.js';
-import { counted, shown } from '../text.js';
+import { requireErased } from '../erasure-text.js';
+import { counted, shown } from '../output.js';
 
 /** What became of erasures, and what is to become of them. Sends nothing itself. */
 export function addErasures(program: Command, cli: CliContext): void {
@@ -48,7 +48,7 @@ export function addErasures(program: Command, cli: CliContext): void {
     .action(async (reference: string, options: { watch?: boolean }, command: Command) => {
       const context = await commandContext(command, cli);
       await withPlugin(context, needs, async (plugin) => {
-        const { followErasure } = await import('../follow-erasure.js');
+        const { followErasure } = await import('../progress.js');
         const before = await plugin.erasures.status(reference);
         const status = options.watch === true ? await followErasure(plugin, reference, context) : before;
         context.output.answer(status, statusText(status));

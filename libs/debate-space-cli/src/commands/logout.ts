@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import type { LogoutHistoryEntry } from 'nestjs-debate-space';
-import { addExamples } from '../examples.js';
+import { addExamples } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { withPlugin } from '../plugin.js';

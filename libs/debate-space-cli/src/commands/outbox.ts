@@ -1,13 +1,18 @@
 import type { Command } from 'commander';
-import type { DebateSpaceOutbox } from 'nestjs-debate-space';
+import type {
+  DebateSpaceOutbox,
+  LogoutHistoryEntry,
+  OutboxStats,
+  ParkedLogout,
+  EndReason,
+} from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
-import { addExamples } from '../examples.js';
+import { addExamples, commandContext, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { commandContext, type CliContext } from '../cli-context.js';
-import { whole } from '../numbers.js';
-import { historyText, parkedText, statsText } from '../outbox-text.js';
+import { whole } from './users.js';
 import { withPlugin } from '../plugin.js';
-import { counted } from '../text.js';
+import { counted, date, duration, shown, table } from '../output.js';
+import { textInVariables } from '../variables.js';
 
 const PAGE = 1000;
 
@@ -160,3 +165,66 @@ function requireAll(ids: readonly string[], changed: number): void {
   const missing = new Set(ids).size - changed;
   if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
 }
+
+export function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
+  const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
+  return table([
+    ['engine', engine],
+    ['pending', `${pending}${oldest}`],
+    ['parked', String(parked)],
+  ]);
+}
+
+/** With a heading, and below each logout what to do. */
+export function parkedText(logouts: readonly ParkedLogout[]): string {
+  const rows = logouts.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause }) => [
+    id,
+    shown(uid),
+    date(endedAt),
+    date(parkedAt),
+    String(attempts),
+    cause,
+    reasonText[reason],
+  ]);
+  const headings = ['ID', 'UID', 'ENDED', 'PARKED', 'TRIES', 'CAUSE', 'REASON'];
+  return withHints(table([headings, ...rows]), logouts);
+}
+
+export function historyText(logouts: readonly LogoutHistoryEntry[]): string {
+  const rows = logouts.map(({ id, state, endedAt, attempts, cause = '–', dueAt, finishedAt, reason }) => [
+    id,
+    state,
+    date(endedAt),
+    finishedAt ? date(finishedAt) : dueAt ? `due ${date(dueAt)}` : '–',
+    String(attempts),
+    cause,
+    reasonText[reason],
+  ]);
+  const headings = ['ID', 'STATE', 'ENDED', 'FINISHED', 'TRIES', 'CAUSE', 'REASON'];
+  return withHints(table([headings, ...rows]), logouts);
+}
+
+/** @param lines the first one is the heading */
+function withHints(lines: string, logouts: readonly { readonly hint?: string | undefined }[]): string {
+  const [heading = '', ...rows] = lines.split('\n');
+  return [
+    heading,
+    ...rows.flatMap((row, n) => {
+      const { hint } = logouts[n] ?? {};
+      return hint === undefined ? [row] : [row, `  → ${textInVariables(hint)}`];
+    }),
+  ].join('\n');
+}
+
+/** Why a user is logged out, for people. */
+export const reasonText: Readonly<Record<EndReason, string>> = {
+  destroyed: 'session ended',
+  'user-removed': 'user removed from the session',
+  'user-replaced': 'another user took over the session',
+  cleared: 'all sessions cleared',
+  abandoned: 'session left by the browser',
+  expired: 'session expired',
+  explicit: 'ended by the app',
+  requested: 'requested',
+  erasure: 'before an erasure',
+};

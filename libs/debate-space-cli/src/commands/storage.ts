@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { CliContext } from '../cli-context.js';
-import { addExamples } from '../examples.js';
+import { addExamples } from '../cli-context.js';
 import { Failure } from '../failure.js';
 
 const DIALECTS = ['postgres', 'mysql', 'sqlite'] as const;

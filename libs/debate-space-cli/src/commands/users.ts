@@ -1,12 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { DebateSpaceService, DebateSpaceUser, UserPage } from 'nestjs-debate-space';
-import { addExamples } from '../examples.js';
-import type { ExportOptions } from '../export-users.js';
+import { addExamples, commandContext, type CliContext } from '../cli-context.js';
+import type { ExportOptions } from '../users-export.js';
 import { codeOf, Failure } from '../failure.js';
-import { commandContext, type CliContext } from '../cli-context.js';
-import { whole } from '../numbers.js';
 import { withPlugin } from '../plugin.js';
-import { shown, table } from '../text.js';
+import { shown, table } from '../output.js';
 import { UID_FORMATS } from '../uid-format.js';
 
 interface OrphansOptions {
@@ -79,7 +77,7 @@ export function addUsers(program: Command, cli: CliContext): void {
       if (context.output.json && options.out === undefined && options.format === 'csv') {
         throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
       }
-      const { exportUsers } = await import('../export-users.js');
+      const { exportUsers } = await import('../users-export.js');
       await withPlugin(context, { worker: false }, ({ service }) => exportUsers(service, context, options));
     });
 
@@ -99,7 +97,7 @@ export function addUsers(program: Command, cli: CliContext): void {
     .option('--allow-no-match', 'go on when none of the first 100 users has an account')
     .action(async ({ accounts, format, column, allowNoMatch = false }: OrphansOptions, command: Command) => {
       const { uidList } = await import('../uid-list.js');
-      const { accountsOf, printOrphans } = await import('../print-orphans.js');
+      const { accountsOf, printOrphans } = await import('../orphans.js');
       const list = uidList({ uids: [], file: accounts, format, column }, cli.io);
       const existing = await accountsOf(list); // before anything is requested
       const context = await commandContext(command, cli);
@@ -162,4 +160,14 @@ function pageText({ users, page, totalPages, total, nextPage }: UserPage): strin
 
 function nameOf({ full_name: full, first_name: first, last_name: last }: DebateSpaceUser): string {
   return full ?? [first, last].filter(Boolean).join(' ');
+}
+
+/** A whole number in an option of the command line. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
+  };
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { DEMO_MODES, isDemoMode, type DemoMode } from '../demo/demo-mode.js';
-import type { NewUser } from '../state/simulated-user.js';
+import type { NewUser } from '../state/users.js';
 import type { SimulatorOptions } from '../simulator-options.js';
 
 /** A command line that cannot be understood. */
@@ -28,8 +28,6 @@ Flags:
   --api-key KEY            API key (env DEBATE_SPACE_API_KEY)
   --secret-key KEY         secret key (env DEBATE_SPACE_SECRET_KEY; a flag shows in process lists)
   --application-name NAME  application name (env DEBATE_SPACE_APPLICATION_NAME)
-  --issuer URL             issuer of your identity provider: its logout tokens are accepted, too
-  --client-id ID           the debate space's client there; its secret, for HS256: env SIMULATOR_CLIENT_SECRET
   --users N                register N users, user-1 to user-N (default 0)
   --rate-limit N|off       requests a minute per API key (default 100)
   -h, --help
@@ -54,7 +52,6 @@ export function parseCommandLine(args: string[], env: NodeJS.ProcessEnv): Comman
     apiKey: flags['api-key'] ?? present(env.DEBATE_SPACE_API_KEY),
     secretKey: flags['secret-key'] ?? present(env.DEBATE_SPACE_SECRET_KEY),
     applicationName: flags['application-name'] ?? present(env.DEBATE_SPACE_APPLICATION_NAME),
-    identityProvider: identityProvider(flags.issuer, flags['client-id'], env),
     users: seedUsers(integer('--users', flags.users ?? '0', 100_000)),
     rateLimit: rateLimit(flags['rate-limit']),
   };
@@ -72,8 +69,6 @@ function parsedArgs(args: string[]) {
         'api-key': { type: 'string' },
         'secret-key': { type: 'string' },
         'application-name': { type: 'string' },
-        issuer: { type: 'string' },
-        'client-id': { type: 'string' },
         users: { type: 'string' },
         'rate-limit': { type: 'string' },
         help: { type: 'boolean', short: 'h' },
@@ -97,17 +92,6 @@ function present(value: string | undefined): string | undefined {
 function integer(name: string, value: string, max: number): number {
   if (/^\d{1,9}$/.test(value) && Number(value) <= max) return Number(value);
   throw new UsageError(`${name} must be an integer from 0 to ${max}, not ${JSON.stringify(value)}.`);
-}
-
-function identityProvider(
-  issuer: string | undefined,
-  clientId: string | undefined,
-  env: NodeJS.ProcessEnv,
-): SimulatorOptions['identityProvider'] {
-  if (issuer === undefined && clientId === undefined) return undefined;
-  if (issuer === undefined || clientId === undefined)
-    throw new UsageError('--issuer and --client-id belong together.');
-  return { issuer, clientId, clientSecret: present(env.SIMULATOR_CLIENT_SECRET) };
 }
 
 function rateLimit(value: string | undefined): SimulatorOptions['rateLimit'] {

@@ -49,27 +49,6 @@ describe('the command', () => {
     expect(await exitCode).toBe(0);
   });
 
-  it('prints the URL to register at the identity provider, and not the secret of its client', async () => {
-    const args = ['--port', '0', '--application-name', 'town hall'];
-    const provider = ['--issuer', 'https://id.example.org', '--client-id', 'debate-space'];
-    const { written, exitCode, printed, stop } = run([...args, ...provider], {
-      SIMULATOR_CLIENT_SECRET: 'given-secret',
-    });
-    await printed;
-    expect(written.out).toMatch(
-      /logout URL +http:\/\/127\.0\.0\.1:\d+\/auth\/logout\/town%20hall \(register it at your identity provider\)/,
-    );
-    expect(written.out).not.toContain('given-secret');
-    stop();
-    expect(await exitCode).toBe(0);
-  });
-
-  it('wants the issuer and the client id together', async () => {
-    const { written, exitCode } = run(['--issuer', 'https://id.example.org']);
-    expect(await exitCode).toBe(2);
-    expect(written.err).toContain('--issuer and --client-id belong together.');
-  });
-
   it('names a port that is taken and the hint', async () => {
     const sim = await start();
     const { port } = new URL(sim.url);

@@ -83,10 +83,8 @@ function startFailure(error: unknown, { port, host }: SimulatorOptions): string 
 function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): string {
   const line = (name: string, given: string | undefined, demo: string): string =>
     given === undefined ? `${name}=${demo}` : `# ${name}, as given`;
-  const note = options.identityProvider ? ' (register it at your identity provider)' : '';
   return `Debate space simulator: ${simulator.url}/
   base_url    ${simulator.baseUrl}
-  logout URL  ${simulator.logoutUrl}${note}
 For the .env of an app that uses it:
   ${line('DEBATE_SPACE_API_KEY', options.apiKey, DEMO_CREDENTIALS.apiKey)}
   ${line('DEBATE_SPACE_SECRET_KEY', options.secretKey, DEMO_CREDENTIALS.secretKey)}

@@ -1,8 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { FaultRule } from '../faults/fault.js';
+import type { FaultRule } from '../faults/faults.js';
 import type { Faults } from '../faults/faults.js';
-import { isJsonObject } from '../logout-token/json-object.js';
-import { Refusal } from '../service/refusal.js';
 
 const SLOW_MS = 5_000;
 
@@ -44,16 +42,4 @@ function faultOf(mode: DemoMode): FaultRule | undefined {
   if (mode === 'refuse-logouts') return { kind: 'status', operation: 'logout', status: 403 };
   if (mode === 'slow') return { kind: 'latency', ms: SLOW_MS };
   return undefined;
-}
-
-/** The body `{ mode }`. @throws Refusal 400 */
-export function modeRequest(body: string): DemoMode {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    throw Refusal.of(400, 'The body is not JSON');
-  }
-  if (isJsonObject(value) && isDemoMode(value.mode)) return value.mode;
-  throw Refusal.of(400, `mode must be one of: ${Object.keys(DEMO_MODES).join(', ')}`);
 }

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openEvents } from '../testing/event-reader.js';
+import { openEvents } from '../testing/service-client.js';
 import { deleteUser, logOut, simulators } from '../testing/service-client.js';
-import { signedToken } from '../testing/signed-token.js';
+import { signedToken } from '../testing/service-client.js';
 
 const start = simulators();
 

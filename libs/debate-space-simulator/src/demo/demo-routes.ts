@@ -1,20 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { Router } from 'express';
-import { jsonAnswer, type Answer } from '../service/answer.js';
-import { hasMediaType, JSON_MEDIA_TYPE } from '../service/media-type.js';
-import { Refusal } from '../service/refusal.js';
-import { IncompleteRequest, readBody } from '../service/request-body.js';
-import { sendAnswer } from '../service/send-answer.js';
+import { Router, type RequestHandler } from 'express';
+import {
+  jsonAnswer,
+  type Answer,
+  hasMediaType,
+  JSON_MEDIA_TYPE,
+  Refusal,
+  IncompleteRequest,
+  readBody,
+} from '../service/http.js';
+import { sendAnswer } from '../faults/spoilt-answer.js';
 import type { DebateSessions } from '../state/debate-sessions.js';
-import type { SimulatedUsers } from '../state/simulated-users.js';
-import { DeletedUidError } from '../state/uid-errors.js';
+import { type SimulatedUsers, DeletedUidError, type NewUser } from '../state/users.js';
 import { debatePage } from './debate-page.js';
-import { modeRequest, type DemoModeSwitch } from './demo-mode.js';
-import { debateState } from './debate-state.js';
-import type { EventStream } from './event-stream.js';
-import { loopbackOnly } from './loopback-only.js';
-import { signInRequest } from './sign-in-request.js';
+import { type DemoModeSwitch, DEMO_MODES, isDemoMode, type DemoMode } from './demo-mode.js';
+import { debateState, type EventStream } from './debate-state.js';
+import { isIPv4 } from 'node:net';
+import { isJsonObject, type JsonObject } from '../logout-token.js';
 
 /** The page and what it needs. None of it is part of the interface, is recorded or meets a fault. */
 export function demoRoutes(
@@ -81,4 +84,65 @@ async function answerTo(request: IncomingMessage, act: (body: string) => void): 
     if (error instanceof DeletedUidError) return Refusal.of(409, error.message).answer;
     throw error;
   }
+}
+
+/**
+ * Refuses requests to other host names than those of this machine. A site on the Internet can have its name resolve to
+ * 127.0.0.1 (DNS rebinding): without this check, its scripts could read the page and steer the simulator.
+ */
+export const loopbackOnly: RequestHandler = async (request, response, next) => {
+  if (isLoopback(request.headers.host ?? '')) next();
+  else await sendAnswer(response, REFUSAL.answer);
+};
+
+const REFUSAL = Refusal.of(403, 'The page of the simulator answers to localhost, 127.0.0.1 and [::1] only');
+
+/** @param host with or without a port */
+function isLoopback(host: string): boolean {
+  const url = `http://${host}`;
+  if (!URL.canParse(url)) return false;
+  const { hostname } = new URL(url);
+  if (isIPv4(hostname)) return hostname.startsWith('127.');
+  return hostname === '[::1]' || /(^|\.)localhost$/.test(hostname);
+}
+
+/**
+ * The body of the demo sign-in: `{ uid, first_name?, last_name?, email? }`, all strings.
+ * @throws Refusal 400
+ */
+export function signInRequest(body: string): NewUser {
+  const value = jsonObject(body);
+  const uid = text(value, 'uid');
+  if (uid === undefined || uid === '') throw Refusal.of(400, 'uid is missing');
+  return {
+    uid,
+    first_name: text(value, 'first_name'),
+    last_name: text(value, 'last_name'),
+    email: text(value, 'email'),
+  };
+}
+
+function text(object: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = object[name];
+  if (value === undefined || typeof value === 'string') return value;
+  throw Refusal.of(400, `${name} is not a string`);
+}
+
+/** The body `{ mode }`. @throws Refusal 400 */
+export function modeRequest(body: string): DemoMode {
+  const { mode } = jsonObject(body);
+  if (isDemoMode(mode)) return mode;
+  throw Refusal.of(400, `mode must be one of: ${Object.keys(DEMO_MODES).join(', ')}`);
+}
+
+/** @throws Refusal 400 */
+function jsonObject(body: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw Refusal.of(400, 'The body is not JSON');
+  }
+  if (isJsonObject(value)) return value;
+  throw Refusal.of(400, 'The body is not a JSON object');
 }

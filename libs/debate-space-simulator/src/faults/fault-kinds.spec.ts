@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DebateSpaceSimulator } from '../debate-space-simulator.js';
 import { logOut, simulators } from '../testing/service-client.js';
-import { signedToken } from '../testing/signed-token.js';
-import type { Fault } from './fault.js';
+import { signedToken } from '../testing/service-client.js';
+import type { Fault } from './faults.js';
 
 const start = simulators();
 

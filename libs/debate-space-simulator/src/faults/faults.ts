@@ -1,5 +1,36 @@
-import type { Operation } from '../received/operation.js';
-import type { Fault, FaultRule } from './fault.js';
+import type { Operation } from '../received-requests.js';
+
+/** What goes wrong with a request. The kinds say whether the operation is applied all the same. */
+export type Fault =
+  /** The connection is destroyed before the body is read. Not applied. */
+  | { kind: 'outage' }
+  /** Applied on arrival; the answer is held back for `ms` milliseconds. */
+  | { kind: 'latency'; ms: number }
+  /** Another status. Not applied. A body that is no string is sent as JSON. */
+  | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
+  /** Applied; then the connection is reset without an answer. */
+  | { kind: 'reset-after-apply' }
+  /** Applied; the headers come immediately and the body drips for `ms` milliseconds. */
+  | { kind: 'slow-body'; ms: number }
+  /** Applied; the whole length is promised and the connection destroyed half-way. */
+  | { kind: 'cut-body' }
+  /** Applied; the first half of the JSON, complete by its content length. */
+  | { kind: 'malformed-body' }
+  /** A substitute body (status 200, JSON, unless given). Applied only with `apply: true`; default false. */
+  | { kind: 'body'; body: unknown; status?: number; contentType?: string; apply?: boolean }
+  /** A redirect (302 unless given). Not applied. */
+  | { kind: 'redirect'; location: string; status?: number };
+
+/** Which requests a fault meets. */
+export interface FaultScope {
+  /** Default `any`, which includes unknown routes. The page and the demo routes are never met. */
+  operation?: Operation | 'any';
+  /** How many requests it meets before it is used up. Default: all of them. */
+  times?: number;
+}
+
+/** A fault together with the requests it meets. */
+export type FaultRule = Fault & FaultScope;
 
 interface Entry {
   readonly rule: FaultRule;

@@ -1,9 +1,6 @@
-import { hasMediaType, JSON_MEDIA_TYPE } from '../service/media-type.js';
-import { Refusal } from '../service/refusal.js';
-import type { ServiceCall } from '../service/service-call.js';
-import type { AccessTokens, AccessTokenScope } from '../state/access-tokens.js';
-import type { SlidingWindow } from '../state/sliding-window.js';
-import { sameSecret } from './same-secret.js';
+import { hasMediaType, JSON_MEDIA_TYPE, Refusal, type ServiceCall } from '../service/http.js';
+import { type AccessTokens, type AccessTokenScope, sameSecret } from './obtain-token.js';
+import type { RateLimit } from '../simulator-options.js';
 
 /** What all routes under `{base_url}` have in common (sections 4 and 5), in the order of the checks. */
 export class ClientAuthorization {
@@ -55,5 +52,33 @@ export class ClientAuthorization {
     if (!hasMediaType(call.headers['content-type'], JSON_MEDIA_TYPE)) {
       throw Refusal.of(415, `Content-Type must be ${JSON_MEDIA_TYPE}`);
     }
+  }
+}
+
+/** Counts requests per API key over a sliding window of time. Refused requests do not count. */
+export class SlidingWindow {
+  readonly #limit: RateLimit | false;
+  readonly #now: () => number;
+  readonly #admitted = new Map<string, number[]>();
+
+  /** @param now a clock in milliseconds; the monotonic one, because skew must not widen the window */
+  constructor(limit: RateLimit | false, now: () => number = () => performance.now()) {
+    this.#limit = limit;
+    this.#now = now;
+  }
+
+  /** Admits a request (returns 0), or returns the whole seconds after which one will be admitted. */
+  admit(apiKey: string): number {
+    if (this.#limit === false) return 0;
+    const { requests, perMs } = this.#limit;
+    const now = this.#now();
+    const admitted = (this.#admitted.get(apiKey) ?? []).filter((at) => at > now - perMs);
+    this.#admitted.set(apiKey, admitted);
+    if (admitted.length < requests) {
+      admitted.push(now);
+      return 0;
+    }
+    const oldest = admitted[0] ?? now;
+    return Math.max(1, Math.ceil((oldest + perMs - now) / 1000));
   }
 }

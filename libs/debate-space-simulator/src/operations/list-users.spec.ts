@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { NewUser } from '../state/simulated-user.js';
+import type { NewUser } from '../state/users.js';
 import { accessToken, callApi, simulators } from '../testing/service-client.js';
 
 const start = simulators();
@@ -85,10 +85,10 @@ describe('the user list', () => {
     });
   });
 
-  it('comes as a bare array without paging headers when the option says so', async () => {
-    const sim = await start({ users: people(1), listEnvelope: false, pagingHeaders: false });
+  it('comes without paging headers when the option says so', async () => {
+    const sim = await start({ users: people(1), pagingHeaders: false });
     const response = await callApi(sim, 'GET', '/users?api_key=demo-api-key');
-    expect(await response.json()).toMatchObject([{ uid: 'u-1' }]);
+    expect(await response.json()).toMatchObject({ data: [{ uid: 'u-1' }] });
     for (const name of ['total', 'total-pages', 'current-page', 'next-page', 'page-items', 'link']) {
       expect(response.headers.has(name)).toBe(false);
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { logOut, postForm, simulators } from '../testing/service-client.js';
-import { logoutClaims, signedToken } from '../testing/signed-token.js';
+import { logoutClaims, signedToken } from '../testing/service-client.js';
 
 const start = simulators();
 

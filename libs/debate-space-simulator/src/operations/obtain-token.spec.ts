@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AccessTokenAnswer } from '../state/access-tokens.js';
+import type { AccessTokenAnswer } from './obtain-token.js';
 import { accessToken, callApi, postForm, simulators, TOKEN_FIELDS } from '../testing/service-client.js';
 
 const start = simulators();

@@ -1,20 +1,20 @@
 import type { Request, RequestHandler } from 'express';
-import { substituteAnswer } from '../faults/substitute-answer.js';
+import { substituteAnswer } from '../faults/spoilt-answer.js';
 import type { Faults } from '../faults/faults.js';
-import type { Operation } from '../received/operation.js';
-import type { ReceivedRequests } from '../received/received-requests.js';
-import { draftRequest } from '../received/request-draft.js';
-import type { Answer } from './answer.js';
-import { IncompleteRequest, readBody } from './request-body.js';
-import { Refusal } from './refusal.js';
-import { sendAnswer } from './send-answer.js';
-import type { ServiceCall } from './service-call.js';
+import type { Operation } from '../received-requests.js';
+import type { ReceivedRequests } from '../received-requests.js';
+import { draftRequest } from '../received-requests.js';
+import type { Answer } from './http.js';
+import { IncompleteRequest, readBody } from './http.js';
+import { Refusal } from './http.js';
+import { sendAnswer } from '../faults/spoilt-answer.js';
+import type { ServiceCall } from './http.js';
 
 /**
- * An operation of the interface: all or nothing, and immediately, unless it has to ask somebody else first.
- * @throws Refusal when it is not done; so does the promise
+ * An operation of the interface: all or nothing, and immediately.
+ * @throws Refusal when it is not done
  */
-export type Perform = (call: ServiceCall) => Answer | Promise<Answer>;
+export type Perform = (call: ServiceCall) => Answer;
 
 /** What every route of the interface passes through. */
 export interface RouteSurroundings {
@@ -60,9 +60,7 @@ export function contractRoute(
       if (substitute?.applies === false) {
         outcome = { answer: substitute.answer, reason: `fault: ${substitute.kind}` };
       } else {
-        const performed = perform(call);
-        // On record in the order of the outcomes: nothing may come in between where nothing has to be waited for.
-        const answer = performed instanceof Promise ? await performed : performed;
+        const answer = perform(call);
         outcome = { answer: substitute?.answer ?? answer };
       }
     } catch (error) {

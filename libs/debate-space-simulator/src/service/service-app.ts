@@ -2,22 +2,22 @@ import * as expressModule from 'express';
 import type { ErrorRequestHandler, Express } from 'express';
 import type { DemoModeSwitch } from '../demo/demo-mode.js';
 import { demoRoutes } from '../demo/demo-routes.js';
-import type { EventStream } from '../demo/event-stream.js';
-import { LogoutTokenVerifier } from '../logout-token/logout-token-verifier.js';
+import type { EventStream } from '../demo/debate-state.js';
+import { LogoutTokenVerifier } from '../logout-token.js';
 import { ClientAuthorization } from '../operations/client-authorization.js';
-import { anonymizeUser, deleteUser } from '../operations/erase-user.js';
-import { listUsers } from '../operations/list-users.js';
+import { anonymizeUser, deleteUser } from '../operations/users.js';
+import { listUsers } from '../operations/users.js';
 import { logOutUser } from '../operations/log-out-user.js';
 import { obtainToken } from '../operations/obtain-token.js';
-import type { Operation } from '../received/operation.js';
-import type { ServiceClock } from '../service-clock.js';
+import type { Operation } from '../received-requests.js';
+import type { ServiceClock } from '../state/users.js';
 import type { SimulatorSettings } from '../simulator-options.js';
-import type { AccessTokens } from '../state/access-tokens.js';
+import type { AccessTokens } from '../operations/obtain-token.js';
 import type { DebateSessions } from '../state/debate-sessions.js';
-import type { SimulatedUsers } from '../state/simulated-users.js';
-import { SlidingWindow } from '../state/sliding-window.js';
+import type { SimulatedUsers } from '../state/users.js';
+import { SlidingWindow } from '../operations/client-authorization.js';
 import { contractRoute, type Perform, type RouteSurroundings } from './contract-route.js';
-import { Refusal } from './refusal.js';
+import { Refusal } from './http.js';
 
 // A CommonJS module that is a function: Node gives it as the default. The test runner of a host that compiles without
 // `esModuleInterop` gives the function itself.

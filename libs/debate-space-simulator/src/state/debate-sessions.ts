@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { NewUser } from './simulated-user.js';
-import type { SimulatedUsers } from './simulated-users.js';
+import type { NewUser } from './users.js';
+import type { SimulatedUsers } from './users.js';
 
 /** A debate session began or ended. */
 export interface DebateSessionChange {

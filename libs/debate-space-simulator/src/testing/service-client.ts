@@ -1,7 +1,10 @@
 import { afterEach } from '@jest/globals';
 import { DebateSpaceSimulator } from '../debate-space-simulator.js';
-import type { AccessTokenAnswer } from '../state/access-tokens.js';
+import type { AccessTokenAnswer } from '../operations/obtain-token.js';
 import { DEMO_CREDENTIALS, type SimulatorOptions } from '../simulator-options.js';
+import { createHmac, randomUUID } from 'node:crypto';
+import { LOGOUT_EVENT } from '../logout-token.js';
+import type { DebateState } from '../demo/debate-state.js';
 
 /** Starts simulators that are stopped after each test of the file. */
 export function simulators(): (options?: SimulatorOptions) => Promise<DebateSpaceSimulator> {
@@ -64,4 +67,65 @@ export function callApi(
 export async function deleteUser(sim: DebateSpaceSimulator, uid: string): Promise<Response> {
   const { access_token } = await accessToken(sim);
   return callApi(sim, 'DELETE', `/users/${encodeURIComponent(uid)}`, access_token);
+}
+
+type Members = Record<string, unknown>;
+
+const digests: Partial<Record<string, string>> = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' };
+
+export const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** Seconds since the epoch, a number of seconds from now. */
+export const secondsFromNow = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
+
+/** The claims of a valid logout token for `u-1`; a member set to undefined is left out. */
+export function logoutClaims(changes: Members = {}): Members {
+  return {
+    iss: DEMO_CREDENTIALS.applicationName,
+    aud: DEMO_CREDENTIALS.apiKey,
+    sub: 'u-1',
+    jti: randomUUID(),
+    iat: secondsFromNow(0),
+    exp: secondsFromNow(120),
+    events: { [LOGOUT_EVENT]: {} },
+    ...changes,
+  };
+}
+
+/** A JWS over any claims, signed by hand so that no library smooths out what a test breaks. */
+export function signedToken(
+  claims: unknown = logoutClaims(),
+  header: Members = {},
+  key: string | Buffer = DEMO_CREDENTIALS.secretKey,
+): string {
+  const whole = { alg: 'HS256', typ: 'logout+jwt', ...header };
+  const input = `${encoded(whole)}.${encoded(claims)}`;
+  const digest = digests[whole.alg] ?? 'sha256';
+  return `${input}.${createHmac(digest, key).update(input).digest('base64url')}`;
+}
+
+/** Reads server-sent events one by one. `next` resolves with undefined at the end of the stream. */
+export async function openEvents(url: string): Promise<{
+  response: Response;
+  next: () => Promise<DebateState | undefined>;
+  close: () => Promise<void>;
+}> {
+  const response = await fetch(url);
+  if (response.body === null) throw new Error('The event stream has no body.');
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let buffered = '';
+  const next = async (): Promise<DebateState | undefined> => {
+    for (;;) {
+      const end = buffered.indexOf('\n\n');
+      if (end >= 0) {
+        const message = buffered.slice(0, end);
+        buffered = buffered.slice(end + 2);
+        return JSON.parse(message.slice(message.indexOf('data: ') + 6)) as DebateState;
+      }
+      const { value, done } = await reader.read();
+      if (done) return undefined;
+      buffered += value;
+    }
+  };
+  return { response, next, close: () => reader.cancel() };
 }

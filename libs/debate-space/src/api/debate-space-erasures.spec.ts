@@ -20,7 +20,7 @@ beforeEach(async () => {
   erasures = new DebateSpaceErasures(
     repository,
     calls,
-    new RateLimiter(false),
+    new RateLimiter(false, storage),
     new AbortController().signal,
     (event) => void emitted.push(event),
   );

@@ -19,8 +19,6 @@ const claim = { subject: 'hash', attempts: 0, failures: 0, uncertain: false, rej
 const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
 const yes = (): Promise<boolean> => Promise.resolve(true);
 
-const slot = () => ({ release: () => undefined });
-
 interface Parts extends Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere'> {
   readonly beforeErase?: BeforeErase;
   readonly logouts?: Pick<LogoutSender, 'send'>;
@@ -29,7 +27,7 @@ interface Parts extends Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere
 
 async function attempt(parts: Partial<Parts>, claimed = claim, markSending = yes) {
   const { beforeErase, logouts, shutdownSignal, ...calls }: Parts = {
-    prepare: () => Promise.resolve(slot()),
+    prepare: () => Promise.resolve(undefined),
     erase: () => Promise.resolve(200),
     isServiceThere: yes,
     shutdownSignal: new AbortController().signal,
@@ -111,15 +109,13 @@ describe('an attempt at an erasure', () => {
 
   it('asks the host when its slot of the rate limit has come, and sends nothing but the logout in between', async () => {
     const steps: string[] = [];
-    const released: boolean[] = [];
     const step = <T>(name: string, result: T): Promise<T> => {
       steps.push(name);
       return Promise.resolve(result);
     };
-    const own = { release: (sent: boolean) => released.push(sent) };
     await attempt(
       {
-        prepare: () => step('slot', own),
+        prepare: () => step('slot', undefined),
         beforeErase: () => step('beforeErase', undefined),
         logouts: { send: () => step('logout', { status: 200 }) },
         erase: () => step('erase', 200),
@@ -128,19 +124,16 @@ describe('an attempt at an erasure', () => {
       () => step('mark as sending', true),
     );
     expect(steps).toEqual(['slot', 'beforeErase', 'logout', 'mark as sending', 'erase']);
-    expect(released).toEqual([false]); // the request has taken it: this changes nothing
   });
 
   it.each([
     ['the host vetoes', { beforeErase: () => ({ veto: 'a lawsuit' }) }, yes],
     ['the logout fails', { logouts: { send: () => Promise.resolve({ status: 503 }) } }, yes],
     ['it was canceled meanwhile', {}, () => Promise.resolve(false)],
-  ])('gives the slot back and sends nothing when %s', async (_what, parts, markSending) => {
-    const release = jest.fn();
+  ])('sends nothing when %s', async (_what, parts, markSending) => {
     const erase = jest.fn(() => Promise.resolve(200));
-    await attempt({ ...parts, erase, prepare: () => Promise.resolve({ release }) }, claim, markSending);
+    await attempt({ ...parts, erase }, claim, markSending);
     expect(erase).not.toHaveBeenCalled();
-    expect(release).toHaveBeenCalledWith(false);
   });
 
   it('asks nobody when no slot comes in time, or no access token', async () => {

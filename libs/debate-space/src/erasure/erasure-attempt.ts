@@ -6,7 +6,7 @@ import { fullJitter } from '../jobs/circuit-breaker.js';
 import { causeOf, decide, isUnexpected } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
-import type { NoSlot, Slot } from '../service/rate-limiter.js';
+import type { NoSlot } from '../service/rate-limiter.js';
 import type { Claim, Progress } from '../storage/storage.js';
 import type { BeforeErase, PendingErasure } from './erasure.js';
 import type { ErasureCalls } from './erasure-calls.js';
@@ -90,24 +90,20 @@ export class ErasureAttempt {
     claim: Claim,
     markSending: MarkSending,
   ): Promise<ErasureEnd | Failure> {
-    let slot: Slot | NoSlot;
+    let refusal: NoSlot | undefined;
     try {
-      slot = await this.calls.prepare(erasure.mode);
+      refusal = await this.calls.prepare(erasure.mode);
     } catch (error) {
       return this.shutdownSignal.aborted ? BROKEN_OFF : failureOf(claim, error);
     }
-    if ('retryAfterMs' in slot)
+    if (refusal)
       return {
         cause: 'no slot of the rate limit',
         hint: HINTS.noSlot,
         others: 'slower',
-        delayMs: slot.retryAfterMs,
+        delayMs: refusal.retryAfterMs,
       };
-    try {
-      return (await this.#veto(erasure)) ?? (await this.#erase(erasure, claim, slot, markSending));
-    } finally {
-      slot.release(false); // unless the request has taken it
-    }
+    return (await this.#veto(erasure)) ?? (await this.#erase(erasure, claim, markSending));
   }
 
   /** @returns `undefined` when the host agrees */
@@ -132,14 +128,13 @@ export class ErasureAttempt {
   async #erase(
     { uid, mode }: PendingErasure,
     claim: Claim,
-    slot: Slot,
     markSending: MarkSending,
   ): Promise<ErasureEnd | Failure> {
     const loggedOut = await this.#logOut(claim, uid);
     if (typeof loggedOut === 'object') return loggedOut;
     if (!(await markSending())) return BROKEN_OFF;
     try {
-      const status = await this.calls.erase(uid, mode, slot);
+      const status = await this.calls.erase(uid, mode);
       if (status === 404 && !(await this.calls.isServiceThere()))
         return { cause: '404', hint: HINTS.noService, others: 'held-up', sent: true };
       // Not found – unless an earlier attempt erased the user, and its answer was lost.

@@ -1,6 +1,6 @@
 import { DebateSpaceError, type DebateSpaceErrorCode } from '../errors.js';
 import { iterateUsers } from '../service/calls/paginate-users.js';
-import type { NoSlot, Slot } from '../service/rate-limiter.js';
+import type { NoSlot } from '../service/rate-limiter.js';
 import type { UsersApi } from '../service/calls/users-api.js';
 import type { DebateSpaceUser } from '../service/calls/listed-users.js';
 import type { ErasureMode } from '../events.js';
@@ -24,14 +24,14 @@ export class ErasureCalls {
     private readonly shutdownSignal: AbortSignal,
   ) {}
 
-  /** Waits for a slot of the rate limit and for an access token. */
-  prepare(mode: ErasureMode): Promise<Slot | NoSlot> {
+  /** Waits for an access token and for a slot of the rate limit. */
+  prepare(mode: ErasureMode): Promise<NoSlot | undefined> {
     return this.users.prepareErasure(mode, this.shutdownSignal);
   }
 
   /** One request. @returns the status of the answer, 404 when the service does not know the user */
-  erase(uid: string, mode: ErasureMode, slot: Slot): Promise<number> {
-    return this.users.eraseIfExists(uid, mode, slot, this.shutdownSignal);
+  erase(uid: string, mode: ErasureMode): Promise<number> {
+    return this.users.eraseIfExists(uid, mode, this.shutdownSignal);
   }
 
   /**

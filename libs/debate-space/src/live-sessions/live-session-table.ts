@@ -1,10 +1,11 @@
+import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../async/containment.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import type { FoundSession, LiveSessions } from '../session-end/session-end.js';
 import type { Secret } from '../secrets/secret.js';
 import { Sealer } from '../secrets/sealer.js';
-import { keyedHash } from '../secrets/uid-cipher.js';
+import { hashKey, keyedHash } from '../secrets/uid-cipher.js';
 import type { DueSession, LiveSession, NewLogout, Storage } from '../storage/storage.js';
 import { DAY_MS, renewalInterval } from './expiry-dates.js';
 
@@ -38,7 +39,7 @@ const WRITE_AGAIN_MS = 60_000;
  */
 export class LiveSessionTable implements LiveSessions {
   readonly #storage: Storage;
-  readonly #keys: readonly Secret[];
+  readonly #keys: readonly KeyObject[];
   readonly #sealer: Sealer;
   readonly #find: FindSession;
   readonly #containment: Containment;
@@ -52,7 +53,7 @@ export class LiveSessionTable implements LiveSessions {
   /** @param keys the first one seals and hashes, all of them open */
   constructor(storage: Storage, keys: readonly Secret[], find: FindSession, containment: Containment) {
     this.#storage = storage;
-    this.#keys = keys;
+    this.#keys = keys.map(hashKey);
     const secrets = keys.map((key) => key.reveal());
     this.#sealer = new Sealer(secrets, 'nestjs-debate-space: sealed session ids');
     this.#find = find;

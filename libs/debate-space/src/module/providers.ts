@@ -41,9 +41,8 @@ const service = [
   provide(AccessTokens, [Transport], ({ options, shutdown: { signal } }, transport) => {
     return new AccessTokens((scope) => fetchToken(transport, options, options.http, scope, signal));
   }),
-  provide(RateLimiter, [], ({ options, storage }) => {
-    // A storage that outlives a process may be shared by several.
-    return new RateLimiter(options.http.rateLimit, options.storage.durable ? storage : undefined);
+  provide(RateLimiter, [], ({ options, storage, memory }) => {
+    return new RateLimiter(options.http.rateLimit, storage, memory);
   }),
   provide(
     ServiceClient,

@@ -118,18 +118,6 @@ export function settle({ reference }: ReferenceRow, now: number): Reference | un
   return structuredClone(reference);
 }
 
-const NEW_JOB = {
-  attempts: 0,
-  failures: 0,
-  rejections: 0,
-  uncertain: false,
-  cause: undefined,
-  state: 'waiting',
-  endedAt: undefined,
-  outcome: undefined,
-  hint: undefined,
-} as const;
-
 /** The caller may give a whole claim. */
 export const progressOf = ({ attempts, failures, rejections, uncertain, cause }: Progress): Progress => ({
   attempts,
@@ -139,22 +127,32 @@ export const progressOf = ({ attempts, failures, rejections, uncertain, cause }:
   cause,
 });
 
-export const newLogoutJob = (logout: NewLogout, now: number): Job => ({
-  ...NEW_JOB,
-  ...logout,
-  kind: 'logout',
-  dueAt: now,
-  since: now,
-});
+export const newLogoutJob = (logout: NewLogout, now: number): Job => newJob('logout', logout, now);
 
-export const newErasureJob = ({ id, subject, sealed }: NewErasure, now: number): Job => ({
-  ...NEW_JOB,
-  ...{ id, subject, sealed },
-  kind: 'erasure',
-  details: '',
-  dueAt: now,
-  since: now,
-});
+export const newErasureJob = (erasure: NewErasure, now: number): Job =>
+  newJob('erasure', { ...erasure, details: '' }, now);
+
+/** Without a spread: an object that is made by several is ten times as slow. */
+function newJob(kind: Job['kind'], { id, subject, sealed, details }: NewLogout, now: number): Job {
+  return {
+    id,
+    kind,
+    subject,
+    sealed,
+    details,
+    attempts: 0,
+    failures: 0,
+    rejections: 0,
+    uncertain: false,
+    cause: undefined,
+    state: 'waiting',
+    dueAt: now,
+    since: now,
+    endedAt: undefined,
+    outcome: undefined,
+    hint: undefined,
+  };
+}
 
 export function newReference(
   request: NewReference,

@@ -1,15 +1,8 @@
 import { SecretKeyError, type SecretSource, type Secret } from '../../secrets/secret.js';
 import { AuthenticationError, UnavailableError, UnexpectedResponseError } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
-import {
-  assertSuccess,
-  failureOf,
-  jsonBody,
-  parsed,
-  refusalIn,
-  unexpected,
-  type HttpReply,
-} from '../http/answer.js';
+import { assertSuccess, failureOf, jsonBody, parsed, refusalIn, unexpected } from '../http/answer.js';
+import type { HttpReply } from '../http/exchange.js';
 import { retry, type RetryPolicy } from '../http/retry.js';
 import type { StatusMeanings } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';

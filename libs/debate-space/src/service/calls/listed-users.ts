@@ -10,7 +10,7 @@ import {
   refusalIn,
   unexpected,
 } from '../http/answer.js';
-import type { HttpReply } from '../http/answer.js';
+import type { HttpReply } from '../http/exchange.js';
 import type { StatusMeanings } from '../http/status-table.js';
 import * as v from 'valibot';
 

@@ -1,5 +1,7 @@
 import { AbortedError } from '../../errors.js';
-import { contradictionOf, Failure, type HttpReply } from '../http/answer.js';
+import { contradictionOf } from '../http/answer.js';
+import type { HttpReply } from '../http/exchange.js';
+import { Failure } from '../http/failure.js';
 import type { Contradiction } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';
 

@@ -6,12 +6,11 @@ import {
 } from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
-import { Failure } from '../http/answer.js';
-import type { NoSlot, RateLimiter, Slot } from '../rate-limiter.js';
+import type { HttpReply, HttpRequest } from '../http/exchange.js';
+import { Failure } from '../http/failure.js';
+import type { NoSlot, RateLimiter } from '../rate-limiter.js';
 import { retry, type AttemptContext, type Caller, type RetryPolicy } from '../http/retry.js';
 import type { Transport } from '../http/transport.js';
-import type { HttpRequest } from '../http/undici-sender.js';
-import type { HttpReply } from '../http/answer.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
 export interface ServiceCall<T> extends Pick<HttpRequest, 'method' | 'url'> {
@@ -21,8 +20,8 @@ export interface ServiceCall<T> extends Pick<HttpRequest, 'method' | 'url'> {
   readonly caller: Caller;
   /** In place of `http.totalTimeoutMs`, for a call that is one of several. */
   readonly totalTimeoutMs?: number | undefined;
-  /** A slot that the caller has acquired; the first request takes it. */
-  readonly slot?: Slot | undefined;
+  /** Whether the caller has acquired the slot of the first request. @defaultValue `false` */
+  readonly hasSlot?: boolean;
   /**
    * Reads an answer.
    * @param unknownBefore whether an earlier attempt of this call may have been carried out
@@ -56,21 +55,18 @@ export class ServiceClient {
   }
 
   /**
-   * Waits for all that the request of a job needs: a slot of the rate limit, which the job releases or passes on to a
-   * call, and an access token. Rejects with a `DebateSpaceRequestError` when there is no token.
+   * Waits for all that the request of a job needs: an access token, and a slot of the rate limit. Rejects with a
+   * `DebateSpaceRequestError` when there is no token.
    */
-  prepareJob(operation: DebateSpaceOperation, scope: Scope, signal: AbortSignal): Promise<Slot | NoSlot> {
+  prepareJob(
+    operation: DebateSpaceOperation,
+    scope: Scope,
+    signal: AbortSignal,
+  ): Promise<NoSlot | undefined> {
     const { limiter, policy } = this.parts;
     return retry(operation, policy, 'job', signal, async ({ wait, inTime }) => {
-      const slot = await wait((limited) => limiter.acquire(limited, this.#jobWaitMs, true));
-      if ('retryAfterMs' in slot) return slot;
-      try {
-        await inTime((limited) => this.#token(scope, limited));
-        return slot;
-      } catch (error) {
-        slot.release(false);
-        throw error;
-      }
+      await inTime((limited) => this.#token(scope, limited));
+      return wait((limited) => limiter.acquire(limited, { withinMs: this.#jobWaitMs, isJob: true }));
     });
   }
 
@@ -78,30 +74,24 @@ export class ServiceClient {
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
     const { transport, tokens, limiter, policy, shutdownSignal } = this.parts;
     const { operation, scope, caller, totalTimeoutMs = policy.totalTimeoutMs } = call;
-    let { slot: given } = call;
+    let { hasSlot = false } = call;
     let isRenewed = false;
     const once = async ({ signal, leftMs, wait, inTime, unknownBefore }: AttemptContext): Promise<T> => {
-      const slot = given ?? (await wait((limited) => this.#slot(caller, totalTimeoutMs, leftMs(), limited)));
-      given = undefined;
-      let sent = false;
-      let token: string | undefined;
+      const token = scope && (await inTime((limited) => this.#token(scope, limited)));
+      if (!hasSlot) await wait((limited) => this.#takeSlot(caller, totalTimeoutMs, leftMs(), limited));
+      hasSlot = false;
       try {
-        token = scope && (await inTime((limited) => this.#token(scope, limited)));
         const reply = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
-        sent = true;
         if (reply.status === 429 && reply.retryAfterMs !== undefined) limiter.pause(reply.retryAfterMs);
         return call.read(reply, unknownBefore);
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        sent ||= error.details.outcome !== 'not-sent';
         // A web page with 401 says nothing of the token.
         if (error.error !== AuthenticationError || scope === undefined || token === undefined) throw error;
         tokens.drop(scope, token);
         if (isRenewed) throw error;
         isRenewed = true;
         throw new Failure(error.error, error.message, { ...error.details, retry: 'immediately' });
-      } finally {
-        slot.release(sent);
       }
     };
     return withCombinedSignal([callerSignal, shutdownSignal], undefined, ({ signal }) =>
@@ -109,15 +99,15 @@ export class ServiceClient {
     );
   }
 
-  async #slot(caller: Caller, totalMs: number, leftMs: number, signal: AbortSignal): Promise<Slot> {
+  async #takeSlot(caller: Caller, totalMs: number, leftMs: number, signal: AbortSignal): Promise<void> {
     const { limiter, policy } = this.parts;
     // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
     const withinMs = { call: leftMs - reservedMs, walk: Infinity, job: this.#jobWaitMs }[caller];
     const maxPauseMs = caller === 'walk' ? totalMs : Infinity;
-    const slot = await limiter.acquire(signal, withinMs, caller === 'job', maxPauseMs);
-    if (!('retryAfterMs' in slot)) return slot;
-    const { retryAfterMs } = slot;
+    const refusal = await limiter.acquire(signal, { withinMs, maxPauseMs, isJob: caller === 'job' });
+    if (!refusal) return;
+    const { retryAfterMs } = refusal;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
     const details = { outcome: 'not-sent', requests: 0, retry: 'too-late', retryAfterMs } as const;
     throw new Failure(RateLimitedError, message, details);

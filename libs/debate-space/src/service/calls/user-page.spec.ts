@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Failure } from '../http/answer.js';
+import { Failure } from '../http/failure.js';
 import { listedPage, type ListedPage } from './listed-users.js';
 
 function read(

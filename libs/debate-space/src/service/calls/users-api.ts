@@ -3,9 +3,11 @@ import { namedUid } from '../../uid-rule.js';
 import type { ErasureMode } from '../../events.js';
 import { UnexpectedResponseError, UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';
-import { assertAccepted, assertSuccess, Failure, isWebPage, parsed, type HttpReply } from '../http/answer.js';
+import { assertAccepted, assertSuccess, isWebPage, parsed } from '../http/answer.js';
+import type { HttpReply } from '../http/exchange.js';
+import { Failure } from '../http/failure.js';
 import { findInPages } from './paginate-users.js';
-import type { NoSlot, Slot } from '../rate-limiter.js';
+import type { NoSlot } from '../rate-limiter.js';
 import type { Caller } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
 import { acceptedUid } from '../../uid.js';
@@ -39,17 +41,16 @@ export class UsersApi {
   }
 
   /** Waits for all that {@link eraseIfExists} needs before its request. Rejects with a `DebateSpaceRequestError`. */
-  async prepareErasure(mode: ErasureMode, signal: AbortSignal): Promise<Slot | NoSlot> {
+  async prepareErasure(mode: ErasureMode, signal: AbortSignal): Promise<NoSlot | undefined> {
     return this.client.prepareJob(ERASURES[mode].operation, 'authentication', signal);
   }
 
   /**
-   * Erases a user as part of a job.
-   * @param slot of its first request
+   * Erases a user as part of a job, which {@link prepareErasure} has prepared.
    * @returns the status of the answer; 404 when the service does not know the user (any more)
    */
-  async eraseIfExists(uid: string, mode: ErasureMode, slot: Slot, signal?: AbortSignal): Promise<number> {
-    return this.#erase(uid, mode, signal, slot);
+  async eraseIfExists(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<number> {
+    return this.#erase(uid, mode, signal, true);
   }
 
   async list(
@@ -82,7 +83,7 @@ export class UsersApi {
     );
   }
 
-  #erase(uid: string, mode: ErasureMode, signal?: AbortSignal, slot?: Slot): Promise<number> {
+  #erase(uid: string, mode: ErasureMode, signal?: AbortSignal, isJob = false): Promise<number> {
     const { operation, method, rest } = ERASURES[mode];
     const part = encodeURIComponent(acceptedUid(namedUid(uid), operation));
     const call = {
@@ -90,9 +91,9 @@ export class UsersApi {
       method,
       url: `${this.baseUrl}/users/${part}${rest}`,
       scope: 'authentication',
-      caller: slot ? 'job' : 'call',
-      slot,
-      read: (reply: HttpReply, unknownBefore: boolean) => erased(reply, unknownBefore || slot !== undefined),
+      caller: isJob ? 'job' : 'call',
+      hasSlot: isJob,
+      read: (reply: HttpReply, unknownBefore: boolean) => erased(reply, unknownBefore || isJob),
     } as const;
     return this.client.call(call, signal);
   }

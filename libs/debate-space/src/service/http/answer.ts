@@ -1,47 +1,22 @@
-import type { DebateSpaceOperation, DebateSpaceOutcome, RequestErrorDetails } from '../../errors.js';
 import { RefusedError, UnexpectedResponseError } from '../../errors.js';
 import {
   meaningOf,
   statusText,
   type Contradiction,
-  type ErrorClass,
   type Meaning,
   type Said,
   type StatusMeanings,
 } from './status-table.js';
-import { isHtml } from './web-page.js';
+import type { HttpReply } from './exchange.js';
+import { Failure } from './failure.js';
 
 const MAX_DEPTH = 100;
-
-export interface FailureDetails extends Partial<Omit<RequestErrorDetails, 'operation' | 'attempts'>> {
-  readonly outcome: DebateSpaceOutcome;
-  /**
-   * Whether another attempt may succeed. `immediately`: it will not be a repetition, so it needs no delay. `too-late`: the
-   * call has no time for a request. @defaultValue `no`
-   */
-  readonly retry?: 'no' | 'later' | 'immediately' | 'too-late';
-  /** The system's error code, when there was no whole answer. */
-  readonly reason?: string;
-  /** How many requests were made. @defaultValue 1 */
-  readonly requests?: number;
-}
-
-/** Why one attempt failed. It becomes the error of the call when no other attempt follows. */
-export class Failure extends Error {
-  constructor(
-    readonly error: ErrorClass,
-    message: string,
-    readonly details: FailureDetails,
-  ) {
-    super(message);
-  }
-
-  /** @param attempts of the whole call, whose outcome it is */
-  asError(operation: DebateSpaceOperation, attempts: number, outcome: DebateSpaceOutcome): Error {
-    const { retry = 'no', retryable = retry !== 'no', status, retryAfterMs } = this.details;
-    return new this.error(this.message, { operation, attempts, outcome, status, retryable, retryAfterMs });
-  }
-}
+/** The elements of web pages that no service would name the root of its XML after. */
+const ELEMENTS =
+  'html|head|body|title|meta|link|script|style|noscript|iframe|h[1-6]|p|div|span|center|font|table|form|pre|img|br|hr|b|strong|a';
+const DOCUMENT = /^<(!doctype\s+html|html)(?=[\s/>])/i;
+const ELEMENT = new RegExp(`^<(${ELEMENTS})(?=[\\s/>])`, 'i');
+const ANY_ELEMENT = new RegExp(`<(${ELEMENTS})(?=[\\s/>])[^<>]*>`, 'i');
 
 /**
  * The failure of a call that is answered like this. Whatever is not the service's own no may be repeated.
@@ -140,13 +115,22 @@ function isTooDeep(value: unknown): boolean {
   return level.length > 0;
 }
 
-export interface HttpReply {
-  readonly status: number;
-  readonly body: string;
-  /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
-  header(name: string): string | undefined;
-  /** What `Retry-After` says. */
-  readonly retryAfterMs?: number;
-  /** The service's clock minus this one's, in milliseconds, by the `Date` of the answer. */
-  readonly clockSkewMs?: number;
+/** Whether a body is HTML. XML is no web page, nor is JSON or plain text that is sent as `text/html`, as PHP does. */
+function isHtml(body: string, contentType = ''): boolean {
+  const text = contentOf(body);
+  if (DOCUMENT.test(text)) return true;
+  if (contentType.includes('xml') || /^\s*<\?xml/i.test(body)) return false;
+  if (ELEMENT.test(text)) return true;
+  return /^\s*text\/html\b/i.test(contentType) && ANY_ELEMENT.test(text) && parsed(text) === undefined;
+}
+
+/** Without a byte order mark, white space, comments and processing instructions in front. */
+function contentOf(body: string): string {
+  for (let text = body.trimStart(); ;) {
+    const close = text.startsWith('<!--') ? '-->' : text.startsWith('<?') ? '?>' : undefined;
+    if (close === undefined) return text;
+    const at = text.indexOf(close);
+    if (at < 0) return '';
+    text = text.slice(at + close.length).trimStart();
+  }
 }

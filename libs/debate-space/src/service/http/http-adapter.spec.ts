@@ -9,7 +9,7 @@ import type { DebateSpaceEvent } from 'nestjs-debate-space';
 import { firstValueFrom, filter } from 'rxjs';
 import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
 import { keys } from 'debate-space-fixtures/service.js';
-import type { HttpAdapter } from './transport.js';
+import type { HttpAdapter } from './axios-sender.js';
 
 const { simulator, scripted, client, runtime } = serviceClients();
 

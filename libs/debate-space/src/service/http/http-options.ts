@@ -1,4 +1,4 @@
-import type { HttpAdapter } from './transport.js';
+import type { HttpAdapter } from './axios-sender.js';
 
 /** How requests reach the service: time-outs, attempts, the rate limit, the HTTP client. */
 export interface DebateSpaceHttpOptions {

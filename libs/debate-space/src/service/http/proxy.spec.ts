@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import dns from 'node:dns';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { connect, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import tls from 'node:tls';
+import { createProxy, type ProxyServer } from 'proxy';
 import { outcomeOf } from 'debate-space-fixtures/exchange.js';
+import type { HttpRequest } from './exchange.js';
 import { Transport } from './transport.js';
 
-const url = 'https://debate.invalid/auth/logout/demo';
-const post = { method: 'POST', url, headers: { authorization: 'Bearer a-token' }, body: 'a=b' } as const;
 const never = new AbortController().signal;
 const pem = (what: string, base64: string): string =>
   `-----BEGIN ${what}-----\n${base64}\n-----END ${what}-----\n`;
@@ -22,22 +23,21 @@ const key = pem(
   'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQglU2hW98lXX4ypBbQLchm8mt06Fl2fTUCSJUQMoYucqWhRANCAAStl8CPOzrbEG/q3JIbAk4zN2NvECTk3AxK1xPbJV9ZnxCy9AWTnQSftkxWRdfBKD+a/9PwhFU9QDdef9QGZm1f',
 );
 
-describe('the tunnel through a proxy', () => {
+describe('behind a forward proxy of the environment', () => {
   const environment = { ...process.env };
   const servers: NetServer[] = [];
   const sockets: Socket[] = [];
   const transports: Transport[] = [];
-  /** What the service behind the proxy got. */
-  let received: unknown[] = [];
-  let service: NetServer;
+  /** What the service got. */
+  let received: { url: string | undefined; via: boolean; authorization: string | undefined }[] = [];
 
-  beforeEach(async () => {
+  beforeEach(() => {
     received = [];
-    service = createSecureServer({ cert, key }, (request, response) => {
-      received.push({ url: request.url, authorization: request.headers.authorization });
-      if (!request.url?.includes('silent')) response.end('{}');
-    });
-    await listen(service);
+    const { lookup } = dns;
+    // The proxy, which is real, looks up the name of the service.
+    jest.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: [never]) => {
+      lookup(name === 'debate.invalid' ? '127.0.0.1' : name, ...rest);
+    }) as never);
   });
   afterEach(() => {
     process.env = { ...environment };
@@ -53,25 +53,36 @@ describe('the tunnel through a proxy', () => {
     await once(server, 'listening');
     return (server.address() as AddressInfo).port;
   }
-  async function startProxy(act: (socket: Socket) => unknown, credentials = ''): Promise<Server> {
-    const proxy = createServer().on('connect', (_request, socket: Socket) => {
-      socket.on('error', () => undefined);
-      act(socket);
-    });
-    process.env.HTTPS_PROXY = `http://${credentials}127.0.0.1:${await listen(proxy)}`;
+  async function startService(protocol: 'http' | 'https'): Promise<HttpRequest> {
+    const answer: RequestListener = ({ url, headers }, response) => {
+      const { via, authorization } = headers;
+      received.push({ url, via: via !== undefined, authorization });
+      if (url?.includes('silent') !== true) response.end('{}');
+    };
+    const server = protocol === 'https' ? createSecureServer({ cert, key }, answer) : createServer(answer);
+    const url = `${protocol}://debate.invalid:${await listen(server)}/auth/logout/demo`;
+    return { method: 'POST', url, headers: { authorization: 'Bearer a-token' }, body: 'a=b' };
+  }
+  async function use(proxy: Server, credentials = ''): Promise<{ connections: number }> {
+    const seen = { connections: 0 };
+    proxy.on('connection', () => (seen.connections += 1));
+    process.env.ALL_PROXY = `http://${credentials}127.0.0.1:${await listen(proxy)}`;
+    return seen;
+  }
+  /** @param user whom the proxy knows; absent when it lets everybody through */
+  function forwardProxy(user?: string): ProxyServer {
+    const proxy = createProxy(createServer());
+    const expected = user && `Basic ${Buffer.from(user).toString('base64')}`;
+    proxy.authenticate = ({ headers }) =>
+      expected === undefined || headers['proxy-authorization'] === expected;
     return proxy;
   }
-  function open(socket: Socket): void {
-    const upstream = connect((service.address() as AddressInfo).port, '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 OK\r\n\r\n');
-      upstream.pipe(socket).pipe(upstream);
+  function connectProxy(act: (socket: Socket) => unknown): Server {
+    return createServer().on('connect', (_request, socket: Socket) => {
+      socket.on('error', () => undefined);
+      socket.resume().once('end', () => socket.end());
+      act(socket);
     });
-    upstream.on('error', () => undefined);
-  }
-  function counted(proxy: Server): { count: number } {
-    const connects = { count: 0 };
-    proxy.on('connect', () => (connects.count += 1));
-    return connects;
   }
   function transport(timeoutMs = 60_000): Transport {
     const made = new Transport(timeoutMs);
@@ -86,98 +97,134 @@ describe('the tunnel through a proxy', () => {
       .mockImplementation((options) => original({ ...options, ca: cert }));
   }
 
-  it('is one for calls one after the other', async () => {
-    trustTheService();
-    const connects = counted(await startProxy(open));
-    const one = transport();
-    for (let call = 0; call < 3; call += 1) {
-      expect(await outcomeOf(one.exchange(post, never))).toMatchObject({
-        reply: { status: 200, body: '{}' },
+  describe.each(['http', 'https'] as const)('a request to an %s service', (protocol) => {
+    const answered = { reply: { status: 200, body: '{}' } };
+    // The proxy reads what is for an http address, and only the host of the others.
+    const arrived = { url: '/auth/logout/demo', via: protocol === 'http', authorization: 'Bearer a-token' };
+
+    it('goes through the proxy', async () => {
+      trustTheService();
+      const seen = await use(forwardProxy());
+      const [post, one] = [await startService(protocol), transport()];
+      for (let call = 0; call < 3; call += 1)
+        expect(await outcomeOf(one.exchange(post, never))).toMatchObject(answered);
+      expect(received).toEqual([arrived, arrived, arrived]);
+      expect(seen.connections).toBeGreaterThan(0);
+    });
+
+    it.each([
+      ['name:secret', 'name:secret'],
+      ['na%40me:p%25ss', 'na@me:p%ss'],
+      ['name:100%', 'name:100%'],
+    ])('brings the credentials %s', async (written, user) => {
+      trustTheService();
+      await use(forwardProxy(user), `${written}@`);
+      const post = await startService(protocol);
+      expect(await outcomeOf(transport().exchange(post, never))).toMatchObject(answered);
+      expect(received).toEqual([arrived]);
+    });
+
+    it('does not go through it where NO_PROXY excludes its host', async () => {
+      trustTheService();
+      const seen = await use(forwardProxy());
+      process.env.NO_PROXY = 'other.invalid,.invalid';
+      expect(await outcomeOf(transport().exchange(await startService(protocol), never))).toMatchObject(
+        answered,
+      );
+      expect(received).toEqual([{ ...arrived, via: false }]);
+      expect(seen.connections).toBe(0);
+    });
+
+    it('may have arrived when the service does not answer', async () => {
+      trustTheService();
+      await use(forwardProxy());
+      const post = await startService(protocol);
+      const exchange = transport(300).exchange({ ...post, url: `${post.url}/silent` }, never);
+      expect(await outcomeOf(exchange)).toEqual({
+        failure: { kind: 'timeout', reason: 'TIMEOUT', sent: true },
       });
-    }
-    const got = { url: '/auth/logout/demo', authorization: 'Bearer a-token' };
-    expect(received).toEqual([got, got, got]);
-    expect(connects.count).toBe(1);
+      expect(received).toHaveLength(1);
+    });
+
+    it('fails once when nobody listens at the proxy', async () => {
+      const proxy = forwardProxy();
+      await use(proxy);
+      proxy.close();
+      await once(proxy, 'close');
+      expect(await outcomeOf(transport().exchange(await startService(protocol), never))).toEqual({
+        failure: { kind: 'network', reason: 'ECONNREFUSED', sent: false },
+      });
+    });
   });
 
-  it('is requested with the credentials of the proxy, and with nothing for the service', async () => {
-    const seen: unknown[] = [];
-    const proxy = await startProxy((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'), 'user:p%40ss@');
-    proxy.on('connect', ({ headers }) => seen.push(headers));
-    expect(await outcomeOf(transport().exchange(post, never))).toEqual({
+  it('an https service is not reached when the proxy refuses the credentials', async () => {
+    const seen = await use(forwardProxy('name:secret'), 'name:wrong@');
+    expect(await outcomeOf(transport().exchange(await startService('https'), never))).toEqual({
       failure: { kind: 'network', reason: 'PROXY_407', sent: false },
     });
-    const basic = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
-    expect(seen).toEqual([{ host: 'debate.invalid:443', 'proxy-authorization': basic, connection: 'close' }]);
-  });
-
-  it('is requested with a password that has a bare %, as it stands', async () => {
-    const seen: unknown[] = [];
-    const proxy = await startProxy((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'), 'user:100%@');
-    proxy.on('connect', ({ headers }) => seen.push(headers['proxy-authorization']));
-    await outcomeOf(transport().exchange(post, never));
-    expect(seen).toEqual([`Basic ${Buffer.from('user:100%').toString('base64')}`]);
-  });
-
-  it('is checked for the service’s certificate before anything is sent', async () => {
-    await startProxy(open);
-    expect(await outcomeOf(transport().exchange(post, never))).toEqual({
-      failure: { kind: 'network', reason: 'DEPTH_ZERO_SELF_SIGNED_CERT', sent: false },
-    });
+    expect(seen.connections).toBe(1);
     expect(received).toEqual([]);
   });
 
-  it('is known to have led a request to the service that was not answered', async () => {
-    trustTheService();
-    await startProxy(open);
-    expect(await outcomeOf(transport(300).exchange({ ...post, url: `${url}/silent` }, never))).toEqual({
-      failure: { kind: 'timeout', reason: 'TIMEOUT', sent: true },
-    });
-    expect(received).toHaveLength(1);
+  it('an http service is not reached when the proxy refuses the credentials', async () => {
+    await use(forwardProxy('name:secret'), 'name:wrong@');
+    const outcome = await outcomeOf(transport().exchange(await startService('http'), never));
+    expect(outcome).toMatchObject({ reply: { status: 407 } });
+    expect(received).toEqual([]);
   });
 
-  it('is not requested again when the proxy hangs up', async () => {
-    const connects = counted(await startProxy((socket) => socket.destroy()));
-    expect(await outcomeOf(transport().exchange(post, never))).toEqual({
-      failure: { kind: 'network', reason: 'ECONNRESET', sent: false },
+  it.each([403, 404, 502])('the refusal %d of a tunnel is not taken for the service’s', async (status) => {
+    await use(connectProxy((socket) => socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`)));
+    expect(await outcomeOf(transport().exchange(await startService('https'), never))).toEqual({
+      failure: { kind: 'network', reason: `PROXY_${status}`, sent: false },
     });
-    expect(connects.count).toBe(1);
+  });
+
+  it('the certificate of the service is checked before anything is sent', async () => {
+    await use(forwardProxy());
+    const outcome = await outcomeOf(transport().exchange(await startService('https'), never));
+    expect(outcome).toMatchObject({ failure: { kind: 'network', reason: 'DEPTH_ZERO_SELF_SIGNED_CERT' } });
+    expect(received).toEqual([]);
   });
 
   const silences: [string, (socket: Socket) => unknown][] = [
     ['says nothing', () => undefined],
-    ['opens it and then says nothing', (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n')],
+    ['opens a tunnel and then says nothing', (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n')],
+    ['closes the connection', (socket) => socket.end()],
   ];
-  describe.each(silences)('of a proxy that %s', (_what, act) => {
-    it('ends with the time-out', async () => {
-      const ended = closing(await startProxy(quiet(act)));
-      expect(await outcomeOf(transport(100).exchange(post, never))).toEqual({
-        failure: { kind: 'timeout', reason: 'TIMEOUT', sent: false },
-      });
-      await ended;
-    });
+  it.each(silences)(
+    'a proxy that %s is left after the time-out, and is not tried again',
+    async (_what, act) => {
+      const proxy = connectProxy(act);
+      const seen = await use(proxy);
+      const closed = closing(proxy);
+      const outcome = await outcomeOf(transport(200).exchange(await startService('https'), never));
+      expect(outcome).toMatchObject({ failure: { kind: 'timeout', reason: 'TIMEOUT' } });
+      await closed;
+      expect(seen.connections).toBe(1);
+    },
+  );
 
-    it('ends with the transport, and the call before that when it is aborted', async () => {
-      const proxy = await startProxy(quiet(act));
-      const ended = closing(proxy);
-      const patience = new AbortController();
-      const one = transport();
-      const exchange = outcomeOf(one.exchange(post, patience.signal));
-      await once(proxy, 'connect');
-      patience.abort();
-      expect(await exchange).toEqual({ failure: { kind: 'aborted', reason: 'ABORTED', sent: false } });
-      one.close();
-      await ended;
+  it('a proxy that resets the connection is not tried again', async () => {
+    const seen = await use(connectProxy((socket) => socket.resetAndDestroy()));
+    expect(await outcomeOf(transport().exchange(await startService('https'), never))).toEqual({
+      failure: { kind: 'network', reason: 'ECONNRESET', sent: false },
     });
+    expect(seen.connections).toBe(1);
+  });
+
+  it('an aborted call leaves no connection to the proxy', async () => {
+    const proxy = connectProxy(() => undefined);
+    await use(proxy);
+    const closed = closing(proxy);
+    const patience = new AbortController();
+    const exchange = outcomeOf(transport().exchange(await startService('https'), patience.signal));
+    await once(proxy, 'connect');
+    patience.abort();
+    expect(await exchange).toEqual({ failure: { kind: 'aborted', reason: 'ABORTED', sent: false } });
+    await closed;
   });
 });
-
-function quiet(act: (socket: Socket) => unknown): (socket: Socket) => void {
-  return (socket) => {
-    act(socket);
-    socket.resume().once('end', () => socket.end());
-  };
-}
 
 /** Ends with the connection to the proxy. */
 async function closing(proxy: Server): Promise<void> {

@@ -7,7 +7,7 @@ import {
   type DebateSpaceOutcome,
 } from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
-import { Failure } from './answer.js';
+import { Failure } from './failure.js';
 
 export interface RetryPolicy {
   /** How many requests, the first included. */

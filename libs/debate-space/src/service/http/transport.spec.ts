@@ -9,7 +9,6 @@ import {
 } from 'node:net';
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import axios from 'axios';
 import { outcomeOf } from 'debate-space-fixtures/exchange.js';
 import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
@@ -43,11 +42,8 @@ describe('the way to the service', () => {
     expect(elsewhere.connections).toBe(0);
   });
 
-  it.each([
-    ['as it stands', {}, Buffer.alloc(TEN_MIB + 1, ' ')],
-    ['compressed', { 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(20 * TEN_MIB, ' '))],
-  ])('takes no answer beyond 10 MiB, %s', async (_what, headers, body) => {
-    const service = await scripted(() => ({ headers, body }));
+  it('takes no answer beyond 10 MiB', async () => {
+    const service = await scripted(() => ({ body: Buffer.alloc(TEN_MIB + 1, ' ') }));
     const error = await errorOf((await client(service)).listUsers());
     expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', attempts: 1 });
     expect(error).toMatchObject({ outcome: 'unknown', retryable: false });
@@ -59,23 +55,10 @@ describe('the way to the service', () => {
     expect((await (await client(service)).listUsers()).users).toEqual([]);
   });
 
-  it.each([
-    ['gzip', gzipSync],
-    ['deflate', deflateSync],
-    ['br', brotliCompressSync],
-    ['GZIP', gzipSync],
-    ['Br ', brotliCompressSync],
-  ])('takes an answer compressed with %s', async (encoding, compress) => {
-    const headers = { 'content-encoding': encoding };
-    const service = await scripted(() => ({ headers, body: compress('[{"uid":"ü"}]') }));
-    expect((await (await client(service)).listUsers()).users).toEqual([{ uid: 'ü' }]);
-  });
-
-  it('takes no half of a compressed answer', async () => {
-    const headers = { 'content-encoding': 'gzip' };
-    const service = await scripted(() => ({ headers, body: gzipSync('[{"uid":"ü"}]').subarray(0, -9) }));
-    const error = await errorOf((await client(service, open)).listUsers());
-    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'unknown' });
+  it('asks for an answer that is not compressed', async () => {
+    const service = await scripted(() => ({ body: [] }));
+    await (await client(service)).listUsers();
+    expect(service.requests[0]?.headers).toMatchObject({ 'accept-encoding': 'identity' });
   });
 
   it('reads UTF-8 across the pieces in which it comes', async () => {
@@ -190,66 +173,17 @@ describe('the way to the service', () => {
     for (const { headers } of service.requests) expect(headers).not.toHaveProperty('x-host');
   });
 
-  describe('through a proxy', () => {
-    it('leads plain HTTP with HTTP_PROXY, and never to loopback', async () => {
-      const proxy = await scripted(({ url }) => ({
-        body: url.endsWith('/token') ? { access_token: 'x' } : [],
-      }));
-      const service = await simulator();
-      process.env.HTTP_PROXY = proxy.url;
-      const [far, near] = [await client({ url: 'http://debate.invalid' }, open), await client(service, open)];
-      await far.listUsers();
-      await near.listUsers();
-      expect(proxy.requests.map(({ url }) => url)).toEqual([
-        'http://debate.invalid/oauth/token',
-        'http://debate.invalid/api/v1/users?page=1',
-      ]);
-      expect(service.received.count).toBe(2);
-    });
-
-    it('leads around the proxy with NO_PROXY', async () => {
-      const proxy = await scripted(() => ({ body: [] }));
-      const service = await simulator();
-      const debate = await client({ url: service.url.replace('127.0.0.1', '0.0.0.0') }, open); // no loopback by name
-      Object.assign(process.env, { HTTP_PROXY: proxy.url, NO_PROXY: '0.0.0.0' });
-      await debate.listUsers();
-      expect(service.received.of('list')).toHaveLength(1);
-      expect(proxy.connections).toBe(0);
-    });
-
-    it('names the variable when it holds no URL, and does not show what it holds', async () => {
+  it.each([undefined, 'http'] as const)(
+    'names the variable of a proxy that is no URL, and does not show it (adapter %s)',
+    async (adapter) => {
       process.env.HTTPS_PROXY = 'http://user:a-password@proxy:not-a-port';
-      for (const adapter of [undefined, 'http'] as const) {
-        const debate = await client({ url: 'https://debate.invalid' }, { http: { adapter } });
-        const error = (await errorOf(debate.listUsers())) as Error;
-        expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'not-sent', attempts: 1 });
-        expect(error.message).toContain('hint: correct HTTPS_PROXY');
-        expect(inspect(error)).not.toContain('a-password');
-      }
-    });
-
-    it.each([403, 404, 502])(
-      'leads HTTPS as a tunnel with HTTPS_PROXY: the proxy sees the host and nothing else, and its %d is not the service’s',
-      async (status) => {
-        const seen: unknown[] = [];
-        const proxy = createServer().on('connect', ({ method, url, headers }, socket) => {
-          seen.push({ method, url, authorization: headers.authorization });
-          socket.end(`HTTP/1.1 ${status} No Tunnel\r\n\r\n`);
-        });
-        process.env.HTTPS_PROXY = await listening(proxy);
-        const debate = await client(
-          { url: 'https://debate.invalid' },
-          { ...open, users: { listAuth: 'apiKey' } },
-        );
-        const error = await errorOf(debate.listUsers());
-        proxy.close();
-        proxy.closeAllConnections();
-        expect(seen).toEqual([{ method: 'CONNECT', url: 'debate.invalid:443', authorization: undefined }]);
-        expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'not-sent' });
-        expect((error as Error).message).toContain(`PROXY_${status}`);
-      },
-    );
-  });
+      const debate = await client({ url: 'https://debate.invalid' }, { http: { adapter } });
+      const error = (await errorOf(debate.listUsers())) as Error;
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'not-sent', attempts: 1 });
+      expect(error.message).toContain('hint: correct HTTPS_PROXY');
+      expect(inspect(error)).not.toContain('a-password');
+    },
+  );
 
   const handshakes: {
     readonly name: string;

@@ -1,0 +1,119 @@
+import { Agent, type AgentOptions } from 'node:https';
+import type { ClientRequest } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { Axios, AxiosAdapter, AxiosError, AxiosHeaders, AxiosRequestConfig, AxiosResponse } from 'axios';
+import { getProxyForUrl } from 'proxy-from-env';
+import { lazy } from '../../async/lazy.js';
+import { isLoopback } from '../../options/option-problem.js';
+import { MAX_RESPONSE_BYTES, Unanswered, type HttpRequest, type RawReply, type Send } from './exchange.js';
+
+/** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
+export type HttpAdapter = 'http' | 'fetch' | AxiosAdapter;
+
+/** Sends through axios and an adapter that the host has chosen. */
+export function axiosSender(adapter: HttpAdapter): {
+  readonly load: () => Promise<Axios>;
+  readonly send: Send;
+} {
+  const load = axiosWith(adapter);
+  const send: Send = async (request, signal) => {
+    const url = new URL(request.url);
+    proxyFor(url); // its error says what is wrong, and shows no password
+    const proxy = isLoopback(url.hostname) ? false : undefined;
+    return rawReply(await answerOf(await load(), request, { proxy, signal }));
+  };
+  return { load, send };
+}
+
+/**
+ * Sends through a proxy of the environment: axios tunnels what is for an `https:` address, so that the proxy sees its host and
+ * nothing else. Each request has a tunnel of its own, which ends with it. Rejects with {@link Unanswered}.
+ */
+export function proxySender({ protocol, hostname, port, username, password }: URL): Send {
+  const load = axiosWith('http');
+  const proxy = {
+    protocol,
+    host: hostname,
+    port: Number(port) || (protocol === 'https:' ? 443 : 80),
+    ...(username !== '' && { auth: { username: decoded(username), password: decoded(password) } }),
+  };
+  return async (request, signal) => {
+    const httpsAgent = new Agent({ signal } as AgentOptions); // ends the tunnel, too; axios alone leaves its socket open
+    const axios = await load();
+    try {
+      const answer = await answerOf(axios, request, { proxy, httpsAgent, signal });
+      const socket = (answer.request as ClientRequest).socket as TLSSocket | null;
+      if (!request.url.startsWith('https:') || socket?.encrypted === true) return rawReply(answer);
+      // The agent gives the proxy's refusal for the answer of the service.
+      throw Object.assign(new Error('the proxy refused a tunnel'), { code: `PROXY_${answer.status}` });
+    } catch (error) {
+      const { request: sent } = error as { request?: ClientRequest };
+      throw new Unanswered(error as Error, Boolean(sent?.socket));
+    }
+  };
+}
+
+/**
+ * The proxy for an address by `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in lower or upper case. Requests
+ * to loopback never go through a proxy: over plain HTTP, it would read the keys.
+ * @throws an error with the code `INVALID_PROXY` when the variable holds no URL; it does not show what it holds
+ */
+export function proxyFor(address: URL): URL | undefined {
+  if (isLoopback(address.hostname)) return undefined;
+  const proxy = getProxyForUrl(address.href);
+  if (proxy === '') return undefined;
+  if (URL.canParse(proxy)) return new URL(proxy);
+  throw Object.assign(new Error('the proxy of the environment is not a URL'), { code: 'INVALID_PROXY' });
+}
+
+/** A password with a bare `%`, which many write so, is taken as it stands. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function axiosWith(adapter: HttpAdapter): () => Promise<Axios> {
+  return lazy(async () => {
+    const { Axios: AxiosClass } = await import('axios');
+    // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
+    return new AxiosClass({
+      adapter,
+      maxContentLength: MAX_RESPONSE_BYTES,
+      maxRedirects: 0,
+      responseType: 'text',
+    });
+  });
+}
+
+async function answerOf(
+  axios: Axios,
+  { body: data, ...request }: HttpRequest,
+  config: AxiosRequestConfig & { readonly signal: AbortSignal },
+): Promise<AxiosResponse<unknown>> {
+  const { signal } = config;
+  try {
+    const response = axios.request<unknown>({ ...request, ...config, data });
+    return await Promise.race([response, abandoned(signal)]);
+  } catch (error) {
+    const { response } = error as AxiosError;
+    if (response && !signal.aborted) return response;
+    throw error;
+  }
+}
+
+/** Rejects after an abort, and leaves an adapter that heeds the signal the time to say whether the request was sent. */
+function abandoned(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const give = (): void => void setImmediate(reject, new DOMException('aborted', 'AbortError'));
+    signal.addEventListener('abort', give, { once: true });
+  });
+}
+
+function rawReply({ status, data, headers }: AxiosResponse<unknown>): RawReply {
+  const valueOf = (name: string) =>
+    (headers as AxiosHeaders).get(name) as string | string[] | null | undefined;
+  return { status, data, header: (name) => valueOf(name) ?? undefined };
+}
