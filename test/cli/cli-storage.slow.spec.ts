@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { configuredFor, run, start } from '../../libs/debate-space-cli/src/testing/command-line.js';
+import { Scene } from '../../libs/debate-space-cli/src/testing/command-line.js';
 import {
   sqliteFile,
   storageKey,
@@ -15,18 +13,12 @@ import {
   type StorageServer,
 } from '../../libs/debate-space-cli/src/testing/storages.js';
 import { freePort } from 'debate-space-fixtures/free-port.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 jest.setTimeout(120_000); // each process compiles what it runs
 
-const scene = scenario({ rateLimit: false });
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-storage-'));
-  scene.afterwards(() => rm(folder, { recursive: true }));
-});
+const scene = new Scene();
 
 /** The command line as a process. @param more options of Node */
 async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[]) {
@@ -38,37 +30,35 @@ async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[
   ];
   const child = spawn(process.execPath, [...program, ...args.split(' ')], {
     cwd: '/',
-    env: { PATH: process.env.PATH, ...configuredFor(scene.service, env) },
+    env: { PATH: process.env.PATH, ...scene.env, ...env },
   });
-  const closed = once(child, 'close');
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  await closed;
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return { out, err, code: child.exitCode };
 }
 
 /** Leaves a logout to the app, and counts what waits there in a process, which has to close its connection to end. */
 async function leavesALogout(engine: string, storage: NodeJS.ProcessEnv): Promise<void> {
-  const env = configuredFor(scene.service, storage);
-  expect(await run('logout alice --no-wait', { env })).toMatchObject({ code: 0 });
+  const env = { ...scene.env, ...storage };
+  expect(await scene.run('logout ada --no-wait', { env })).toMatchObject({ code: 0 });
   const { out, code } = await runProcess('outbox stats --json', storage);
   expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ engine, pending: 1 })]);
-  expect(await run('outbox drain', { env })).toMatchObject({ code: 0 });
-  expect(scene.service.received.logouts).toEqual(['alice']);
+  expect(await scene.run('outbox drain', { env })).toMatchObject({ code: 0 });
+  expect(scene.service.received.logouts).toEqual(['ada']);
 }
 
 describe('a storage in a file', () => {
   it('is that of the app', async () => {
-    await leavesALogout('sqlite', await sqliteFile(join(folder, 'debate-space.db')));
+    await leavesALogout('sqlite', await sqliteFile(join(scene.folder, 'debate-space.db')));
   });
 
   it('is not created', async () => {
-    const path = join(folder, 'debate-space.db');
-    const env = configuredFor(scene.service, { DEBATE_SPACE_STORAGE: `sqlite:${path}` });
-    const { code, err } = await run('logout alice --no-wait', { env });
-    expect([code, err]).toEqual([3, expect.stringContaining(`there is no storage in ${path}`)]);
+    const path = join(scene.folder, 'debate-space.db');
+    const env = { ...scene.env, DEBATE_SPACE_STORAGE: `sqlite:${path}` };
+    const err = expect.stringContaining(`there is no storage in ${path}`);
+    expect(await scene.run('logout ada --no-wait', { env })).toMatchObject({ code: 3, err });
     expect(existsSync(path)).toBe(false);
-    await writeFile(path, '');
-    expect(await run('logout alice --no-wait', { env })).toMatchObject({ code: 3 });
+    await scene.write('debate-space.db', '');
+    expect(await scene.run('logout ada --no-wait', { env })).toMatchObject({ code: 3 });
   });
 });
 
@@ -86,22 +76,24 @@ for (const { engine, describe: describeThese, start: startServer } of storageSer
       await leavesALogout(engine, server.env);
     });
 
+    it('is examined by doctor, which warns of a server that may lose commits, as that of the tests', async () => {
+      const { code, out } = await scene.run('doctor', { env: { ...scene.env, ...server.env } });
+      expect([code, out]).toEqual([6, expect.stringContaining(`✓ storage    ${engine} opens`)]);
+      expect(out).toMatch(/^✗ storage .*may lose its last commits.*\n +→ set \w+ = /m);
+    });
+
     it('is not created', async () => {
       const elsewhere = { DEBATE_SPACE_STORAGE_SCHEMA: undefined, DEBATE_SPACE_STORAGE_PREFIX: 'other_' };
-      const env = configuredFor(scene.service, { ...server.env, ...elsewhere });
-      const { code, err } = await run('logout alice --no-wait', { env });
-      expect([code, err]).toEqual([
-        3,
-        expect.stringMatching(/tables debate_space_… are not in .*storage migration/),
-      ]);
+      const env = { ...scene.env, ...server.env, ...elsewhere };
+      const err = expect.stringMatching(/tables debate_space_… are not in .*storage migration/);
+      expect(await scene.run('logout ada --no-wait', { env })).toMatchObject({ code: 3, err });
       const query = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE '%space_jobs'";
       expect(await server.query(query)).toHaveLength(1);
     });
 
     // The last test of the server.
     it('ends the command with the code of the storage when it goes away', async () => {
-      const env = configuredFor(scene.service, server.env);
-      const watching = start('logout alice', { env });
+      const watching = scene.start('logout ada', { env: { ...scene.env, ...server.env } });
       await watching.waitForStderr('this command only watches');
       await server.crash();
       expect(await watching.code).toBe(3);
@@ -110,10 +102,7 @@ for (const { engine, describe: describeThese, start: startServer } of storageSer
   });
 
 describe('a command whose storage cannot be used', () => {
-  it.each([
-    ['pg', 'postgres://127.0.0.1/app'],
-    ['mysql2', 'mysql://127.0.0.1/app'],
-  ])('ends with 3 when the package %s is missing, and says how to install the package', async (name, url) => {
+  it.each(['pg', 'mysql2'])('ends with 3 when the package %s is missing, and says so', async (name) => {
     const resolve = `export async function resolve(name, context, next) {
       if (name.split('/')[0] === '${name}') throw Object.assign(new Error('missing'), { code: 'ERR_MODULE_NOT_FOUND' });
       return next(name, context);
@@ -121,27 +110,20 @@ describe('a command whose storage cannot be used', () => {
     const hooks = `data:text/javascript,${encodeURIComponent(resolve)}`;
     const registering = `import { register } from 'node:module'; register(${JSON.stringify(hooks)});`;
     const withoutPackage = `--import=data:text/javascript,${encodeURIComponent(registering)}`;
-    const { err, code } = await runProcess(
-      'outbox stats',
-      { ...storageKey, DEBATE_SPACE_STORAGE: url },
-      withoutPackage,
-    );
-    expect(err).toBe(
-      `DEBATE_SPACE_STORAGE needs the package ${name}, which is missing or does not load; npm install ${name}\n`,
-    );
-    expect(code).toBe(3);
+    const url = name === 'pg' ? 'postgres://127.0.0.1/app' : 'mysql://127.0.0.1/app';
+    const env = { ...storageKey, DEBATE_SPACE_STORAGE: url };
+    const err = `DEBATE_SPACE_STORAGE needs the package ${name}, which is missing or does not load; npm install ${name}\n`;
+    expect(await runProcess('outbox stats', env, withoutPackage)).toEqual({ code: 3, out: '', err });
   });
 
   it.each(['postgres', 'mysql', 'mariadb'])(
     'ends with 3 when nobody listens at the address of %s, and shows no password',
     async (scheme) => {
       const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/app`;
-      const { code, out, err } = await run('outbox stats --json', {
-        env: configuredFor(scene.service, { ...storageKey, DEBATE_SPACE_STORAGE: url }),
-      });
-      expect(code).toBe(3);
+      const env = { ...scene.env, ...storageKey, DEBATE_SPACE_STORAGE: url };
+      const { code, out, err } = await scene.run('outbox stats --json', { env });
+      expect([code, err]).toEqual([3, expect.stringContaining('cannot be reached (ECONNREFUSED)')]);
       expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_CLI_CONFIGURATION' } });
-      expect(err).toContain('cannot be reached (ECONNREFUSED)');
       expect(out + err).not.toContain('hunter2');
     },
   );
@@ -151,21 +133,9 @@ describe('a command whose storage cannot be used', () => {
     'postgres://127.0.0.1:1/x?sslrootcert=/nowhere',
     'mysql://desk:%zz@127.0.0.1/x',
   ])('ends with 3 when its client refuses the address, and does not show the address: %s', async (url) => {
-    const { code, out, err } = await run('outbox stats', {
-      env: configuredFor(scene.service, { ...storageKey, DEBATE_SPACE_STORAGE: url }),
-    });
-    expect(code).toBe(3);
-    expect(err).toContain('cannot be reached');
+    const env = { ...scene.env, ...storageKey, DEBATE_SPACE_STORAGE: url };
+    const { code, out, err } = await scene.run('outbox stats', { env });
+    expect([code, err]).toEqual([3, expect.stringContaining('cannot be reached')]);
     expect(out + err).not.toContain('127.0.0.1');
-  });
-
-  it('ends with 3 when the storage key is missing, before anything connects', async () => {
-    const env = configuredFor(scene.service, {
-      DEBATE_SPACE_STORAGE: `postgres://127.0.0.1:${await freePort()}/app`,
-    });
-    const { code, err } = await run('users list', { env });
-    expect(code).toBe(3);
-    expect(err).toContain('DEBATE_SPACE_STORAGE_KEY is not set; hint: give the option storageKey');
-    expect(err).not.toContain('ECONNREFUSED');
   });
 });

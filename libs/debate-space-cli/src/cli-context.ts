@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Command } from 'commander';
-import type { OptionProblem } from 'nestjs-debate-space';
-import type { Settings } from './settings.js';
+import { createInterface } from 'node:readline/promises';
+import { InvalidArgumentError, type Command } from 'commander';
 import { Failure } from './failure.js';
 import type { Output } from './output.js';
+import { readSettings, type Settings } from './settings.js';
 
 /** What the command line needs of its process. */
 export interface CliIo {
@@ -31,22 +31,52 @@ export interface CommandContext extends CliContext {
 
 /** @throws {Failure} when the file of `--config` cannot be read */
 export async function commandContext(command: Command, cli: CliContext): Promise<CommandContext> {
-  const { readEnvironment, readSettings } = await import('./settings.js'); // loads the plugin, which help and version do not need
   const { config } = command.optsWithGlobals<{ config?: string }>();
-  const settings = readSettings(await readEnvironment(cli.io, config), cli.io.folder);
-  return { ...cli, settings };
-}
-
-/** Ends a command that cannot go on with what it is configured with. */
-export function refuse(problems: readonly OptionProblem[]): never {
-  const list = problems
-    .map(({ option, problem, hint }) => `  - ${option} ${problem}; hint: ${hint}`)
-    .join('\n');
-  throw new Failure('configuration', `Invalid configuration:\n${list}\n\`debate-space doctor\` checks more.`);
+  return { ...cli, settings: await readSettings(cli.io.env, cli.io.folder, config) };
 }
 
 /** Below the help of a command. */
 export function addExamples(command: Command, ...lines: readonly string[]): void {
   const indented = lines.map((line) => `  npx debate-space ${line}\n`);
   command.addHelpText('after', `\nExamples:\n${indented.join('')}`);
+}
+
+/** A parser of commander's for a whole number. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
+  };
+}
+
+/**
+ * Has a person type what is about to be done – the verb and the number, so that neither the wrong verb nor the wrong
+ * list goes unnoticed.
+ * @param consequence what cannot be undone
+ * @throws {Failure} when something else is typed, or when there is nobody to type
+ */
+export async function confirm({ io, output }: CliContext, consequence: string, words: string): Promise<void> {
+  const { stdin, stderr, interrupted: signal } = io;
+  if (stdin.isTTY !== true)
+    throw new Failure('usage', `${consequence}\nNo terminal to confirm on. Add --yes to proceed.`);
+  output.note(consequence);
+  // Not as a terminal: readline would keep Ctrl-C for itself.
+  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
+  try {
+    const gone = new Promise<string>((resolve) =>
+      lines.once('close', () => {
+        resolve('');
+      }),
+    );
+    const typed = await Promise.race([lines.question(`Type "${words}" to proceed: `, { signal }), gone]);
+    if (typed.trim().replace(/ise(?= )/, 'ize') !== words)
+      // British spelling, too
+      throw new Failure('failed', 'Confirmation did not match. Nothing was changed.');
+  } catch (error) {
+    throw signal.aborted ? new Failure('unfinished', '\nInterrupted. Nothing was changed.') : error;
+  } finally {
+    lines.close();
+  }
 }

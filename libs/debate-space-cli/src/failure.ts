@@ -1,5 +1,4 @@
 import type { DebateSpaceErrorCode } from 'nestjs-debate-space';
-import { textInVariables, variables } from './variables.js';
 
 /** What the exit code of the process says. Stable: scripts go by it. */
 export const exitCodes = {
@@ -15,33 +14,41 @@ export const exitCodes = {
   notFound: 9,
 } as const;
 
-export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+type Kind = keyof typeof exitCodes;
+export type ExitCode = (typeof exitCodes)[Kind];
 
-/** Each with its meaning, for `--help` and the documentation. */
-export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
-  [exitCodes.done, 'done'],
-  [
-    exitCodes.failed,
+/** For `--help`; docs/cli.md has the same. */
+export const exitCodeMeanings: Readonly<Record<Kind, string>> = {
+  done: 'done',
+  failed:
     'failed: there is no such user, reference or logout, it was not confirmed, or a file or stdout failed',
-  ],
-  [exitCodes.usage, 'the command line cannot be understood, or lacks a confirmation'],
-  [exitCodes.configuration, 'a setting is missing or wrong, or the storage cannot be used'],
-  [exitCodes.service, 'the service refused, or could not be reached'],
-  [exitCodes.unfinished, 'unfinished: interrupted, or some users are not erased yet'],
-  [exitCodes.faults, 'doctor found problems'],
-  [exitCodes.vetoed, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
-  [exitCodes.canceled, 'finished; some users are not erased, because the erasure was canceled'],
-  [exitCodes.notFound, 'nobody is erased: the service knows none of the users'],
-];
+  usage: 'the command line cannot be understood, or lacks a confirmation',
+  configuration: 'a setting is missing or wrong, or the storage cannot be used',
+  service: 'the service refused, or could not be reached',
+  unfinished: 'unfinished: interrupted, or some users are not erased yet',
+  faults: 'doctor found problems',
+  vetoed: 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it',
+  canceled: 'finished; some users are not erased, because the erasure was canceled',
+  notFound: 'nobody is erased: the service knows none of the users',
+};
 
-/** A command that ends with another exit code than 0. The message is for people: the problem, and the hint if there is one. */
+const kindByCode: Partial<Record<DebateSpaceErrorCode, Kind>> = {
+  ERR_DEBATE_SPACE_OPTIONS: 'configuration',
+  ERR_DEBATE_SPACE_STORAGE: 'configuration',
+  ERR_DEBATE_SPACE_INVALID_UID: 'usage',
+  ERR_DEBATE_SPACE_INVALID_ARGUMENT: 'usage',
+  ERR_DEBATE_SPACE_NO_ACCOUNTS: 'usage',
+  ERR_DEBATE_SPACE_ABORTED: 'unfinished',
+};
+
+/** Ends a command with another exit code than 0. The message is for people: the problem, and the hint if there is one. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   readonly code: string;
 
   /** @param hint how to fix it */
   constructor(
-    kind: Exclude<keyof typeof exitCodes, 'done'>,
+    kind: Exclude<Kind, 'done'>,
     readonly problem: string,
     readonly hint?: string,
   ) {
@@ -52,56 +59,14 @@ export class Failure extends Error {
   }
 }
 
-const exitCodeByError: Partial<Record<DebateSpaceErrorCode, ExitCode>> = {
-  ERR_DEBATE_SPACE_OPTIONS: exitCodes.configuration,
-  ERR_DEBATE_SPACE_STORAGE: exitCodes.configuration,
-  ERR_DEBATE_SPACE_INVALID_UID: exitCodes.usage,
-  ERR_DEBATE_SPACE_INVALID_ARGUMENT: exitCodes.usage,
-  ERR_DEBATE_SPACE_NO_ACCOUNTS: exitCodes.usage,
-  ERR_DEBATE_SPACE_ABORTED: exitCodes.unfinished,
-  ERR_DEBATE_SPACE_AUTHENTICATION: exitCodes.service,
-  ERR_DEBATE_SPACE_PERMISSION: exitCodes.service,
-  ERR_DEBATE_SPACE_RATE_LIMITED: exitCodes.service,
-  ERR_DEBATE_SPACE_REFUSED: exitCodes.service,
-  ERR_DEBATE_SPACE_UNAVAILABLE: exitCodes.service,
-  ERR_DEBATE_SPACE_NETWORK: exitCodes.service,
-  ERR_DEBATE_SPACE_TIMEOUT: exitCodes.service,
-  ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE: exitCodes.service,
-  ERR_DEBATE_SPACE_PAGE_LIMIT: exitCodes.service,
-};
-
 /** By the error's stable `code`: the plugin may be there twice, and `instanceof` would then be wrong. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof Failure) return error.exitCode;
-  return exitCodeByError[codeOf(error) as DebateSpaceErrorCode] ?? exitCodes.failed;
+  const isOfRequest = error instanceof Error && 'operation' in error;
+  return exitCodes[kindByCode[codeOf(error) as DebateSpaceErrorCode] ?? (isOfRequest ? 'service' : 'failed')];
 }
 
 export function codeOf(error: unknown): string {
   const { code } = Object(error) as { code?: unknown };
   return typeof code === 'string' ? code : 'ERR_DEBATE_SPACE_CLI_FAILED';
-}
-
-const messageByCode: Partial<Record<DebateSpaceErrorCode, string>> = {
-  ERR_DEBATE_SPACE_NO_ACCOUNTS:
-    'None of the first users is in the list of accounts, so every user would be an orphan. ' +
-    'Check the file and its --column; if there really is no account, add --allow-no-match.',
-  ERR_DEBATE_SPACE_UNKNOWN_ERASURE: 'There is no erasure of this reference; see: debate-space erasures list',
-};
-
-/** In words of the command line: variables in place of options, and no method of the plugin. */
-export function messageOf(error: unknown): string {
-  const code = codeOf(error) as DebateSpaceErrorCode;
-  const own = messageByCode[code];
-  if (own !== undefined) return own;
-  if (!(error instanceof Error)) return String(error);
-  if (error instanceof Failure) return error.message;
-  const { operation, host = 'the debate space' } = error as {
-    readonly operation?: string;
-    readonly host?: string;
-  };
-  const message = operation === undefined ? error.message : error.message.replace(`${operation}: `, '');
-  const [, reason] = code === 'ERR_DEBATE_SPACE_NETWORK' ? (/\((\w+)\)/.exec(message) ?? []) : [];
-  if (reason !== undefined)
-    return `Cannot reach ${host} (${reason}). Check ${variables.authUrl}, or run: debate-space doctor`;
-  return textInVariables(message);
 }

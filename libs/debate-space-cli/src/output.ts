@@ -1,41 +1,34 @@
 import { pipeline } from 'node:stream/promises';
-import { styleText } from 'node:util';
-import { codeOf, messageOf } from './failure.js';
 import type { CliIo } from './cli-context.js';
-
-type Streams = Pick<CliIo, 'stdout' | 'stderr'> & Partial<Pick<CliIo, 'env'>>;
+import { codeOf, Failure } from './failure.js';
+import { textInVariables, variables } from './settings.js';
 
 /**
  * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; what it says
  * beside the answer goes to stderr. Text of the service never reaches a terminal with its control characters.
  */
 export class Output {
-  /** Whether the answer is JSON. Default: false. */
+  /** Whether the answer is JSON. */
   json = false;
-  readonly #stdout: Streams['stdout'];
-  readonly #stderr: Streams['stderr'];
+  readonly #stdout: CliIo['stdout'];
+  readonly #toStderr: (text: string) => void;
+  #noteTo: (text: string) => void;
   #answered = false;
   #writeError: unknown;
-  #noteTo: (text: string) => void;
-  readonly #hasColor: boolean;
 
-  constructor({ stdout, stderr, env = {} }: Streams) {
-    this.#stdout = stdout;
-    this.#hasColor = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'; // no-color.org
-    this.#stderr = stderr;
-    this.#noteTo = this.#toStderr;
-    stdout.on('error', (error) => {
+  constructor({ stdout, stderr }: Pick<CliIo, 'stdout' | 'stderr'>) {
+    this.#stdout = stdout.on('error', (error) => {
       this.#writeError ??= error;
     });
     stderr.on('error', () => undefined); // there is nowhere else to report it
+    this.#noteTo = this.#toStderr = (text) => void stderr.write(`${text}\n`);
   }
 
   /** @param text the same for people */
   answer(value: unknown, text: string): void {
     this.#answered = true;
-    this.#stdout.write(
-      `${this.json ? this.#data(JSON.stringify(value, undefined, 2)) : this.#colored(printable(text))}\n`,
-    );
+    const answer = this.json ? this.#data(JSON.stringify(value, undefined, 2)) : printable(text);
+    this.#stdout.write(`${answer}\n`);
   }
 
   /**
@@ -58,29 +51,31 @@ export class Output {
   }
 
   /**
-   * Data as it comes.
+   * Data as it comes. A failure of its source is thrown, also where stdout fails at the same time.
    * @returns whether stdout took all of it; `unwritten` says why not
    */
   async stream(text: AsyncIterable<string>): Promise<boolean> {
     let count = 0;
+    let failure: { readonly reason: unknown } | undefined;
+    const pieces = async function* (this: Output) {
+      try {
+        for await (const piece of text) {
+          count += 1;
+          yield this.#data(piece);
+        }
+      } catch (reason) {
+        failure = { reason };
+        throw reason;
+      }
+    };
     try {
-      await pipeline(
-        text,
-        async function* (this: Output, pieces: AsyncIterable<string>) {
-          for await (const piece of pieces) {
-            count += 1;
-            yield this.#data(piece);
-          }
-        }.bind(this),
-        this.#stdout,
-        { end: false },
-      );
+      await pipeline(pieces.call(this), this.#stdout, { end: false });
+      return true;
     } catch (error) {
-      if (this.#writeError !== undefined) return false;
+      if (this.#writeError !== undefined && failure === undefined) return false;
       if (count > 0) this.note('The answer on stdout is not complete.');
-      throw error;
+      throw failure ? failure.reason : error;
     }
-    return true;
   }
 
   /** Waits until stdout has taken everything. @returns the system's code when it did not, such as `ENOSPC` */
@@ -105,26 +100,8 @@ export class Output {
   }
 
   /** Notes go elsewhere for a while: a line of its own would tear a progress bar. Without an argument, to stderr again. */
-  sendNotes(to: (text: string) => void = this.#toStderr): void {
+  sendNotes(to = this.#toStderr): void {
     this.#noteTo = to;
-  }
-
-  readonly #toStderr = (text: string): void => {
-    this.#stderr.write(`${text}\n`);
-  };
-
-  /** The verdicts of checks. */
-  #colored(text: string): string {
-    if (!this.#hasColor) return text;
-    return text.replaceAll(/^[✓✗]/gm, (mark) =>
-      // The stream is checked above; Node.js 22 would check its own stdout.
-      styleText(mark === '✓' ? 'green' : 'red', mark, { validateStream: false }),
-    );
-  }
-
-  /** Data is for programs and keeps every character, except on a terminal. */
-  #data(text: string): string {
-    return this.#stdout.isTTY === true ? printable(text) : text;
   }
 
   /** For people – what they were not told yet –, and for programs unless they have the command's answer already. */
@@ -134,22 +111,42 @@ export class Output {
     if (!this.json || this.#answered) return;
     this.#stdout.write(`${this.#data(JSON.stringify({ error: { code: codeOf(error), message } }))}\n`);
   }
+
+  /** Data is for programs and keeps every character, except on a terminal. */
+  #data(text: string): string {
+    return this.#stdout.isTTY === true ? printable(text) : text;
+  }
+}
+
+/** In words of the command line: variables in place of options, and no method of the plugin. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof Failure) return error.message;
+  const { operation = '' } = error as { readonly operation?: string };
+  const message = error.message.replace(`${operation}: `, '');
+  switch (codeOf(error)) {
+    case 'ERR_DEBATE_SPACE_NO_ACCOUNTS':
+      return (
+        'None of the first users is in the list of accounts, so every user would be an orphan. ' +
+        'Check the file and its --column; if there really is no account, add --allow-no-match.'
+      );
+    case 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE':
+      return 'There is no erasure of this reference; see: debate-space erasures list';
+    case 'ERR_DEBATE_SPACE_NETWORK':
+      return `Cannot reach the debate space${/ \(\w+\)/.exec(message)?.[0] ?? ''}. Check ${variables.authUrl}, or run: debate-space doctor`;
+    default:
+      return textInVariables(message);
+  }
 }
 
 /** Rows with their columns below each other. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const columns = Math.max(0, ...rows.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
-  );
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const widths: number[] = [];
+  for (const row of rows)
+    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  return rows.map((row) => line(row).trimEnd()).join('\n');
 }
 
 /** A value of the service or of a file, on one line and without control characters, those of the text direction among them. */
@@ -160,7 +157,7 @@ export function shown(value: unknown): string {
 }
 
 /** Lines without the characters by which the service, or a file, could steer the terminal or turn its text around. */
-export function printable(text: string): string {
+function printable(text: string): string {
   return text.replaceAll(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }
 
@@ -170,15 +167,9 @@ export function date(value: Date | undefined): string {
 
 /** Such as `3 d 4 h`, `2 min 5 s`. */
 export function duration(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  const units = [
-    ['d', 86_400],
-    ['h', 3600],
-    ['min', 60],
-    ['s', 1],
-  ] as const;
-  let rest = seconds;
-  const parts = units.flatMap(([unit, size]) => {
+  const units = { d: 86_400, h: 3600, min: 60, s: 1 };
+  let rest = Math.round(ms / 1000);
+  const parts = Object.entries(units).flatMap(([unit, size]) => {
     const count = Math.floor(rest / size);
     rest %= size;
     return count > 0 ? [`${count} ${unit}`] : [];

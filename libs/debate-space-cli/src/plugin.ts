@@ -1,13 +1,21 @@
+import { stat } from 'node:fs/promises';
+import type { INestApplicationContext, LoggerService } from '@nestjs/common';
+import type { RowDataPacket } from 'mysql2/promise';
 import type {
   DebateSpaceErasures,
   DebateSpaceEvents,
   DebateSpaceOutbox,
   DebateSpaceService,
+  OptionProblem,
+  StorageEngine,
 } from 'nestjs-debate-space';
 import type { CommandContext } from './cli-context.js';
+import { Failure } from './failure.js';
+import { textInVariables, variables, type StorageSetting } from './settings.js';
 
 /** What a command does its work with. */
 export interface Plugin {
+  readonly app: Pick<INestApplicationContext, 'get'>;
   readonly service: DebateSpaceService;
   readonly erasures: DebateSpaceErasures;
   readonly outbox: DebateSpaceOutbox;
@@ -21,12 +29,176 @@ export interface PluginNeeds {
   readonly shared?: boolean;
 }
 
-/** Loads the plugin and NestJS only here: help and version need neither. */
+/** What the command is configured with is missing or wrong. */
+export class InvalidConfiguration extends Failure {
+  constructor(readonly problems: readonly OptionProblem[]) {
+    const list = problems.map(({ option, problem, hint }) => `  - ${option} ${problem}; hint: ${hint}\n`);
+    super('configuration', `Invalid configuration:\n${list.join('')}\`debate-space doctor\` checks more.`);
+  }
+}
+
+/** A storage, and what closes the connection that this command has opened for it. */
+interface Connection {
+  readonly engine: StorageEngine;
+  readonly close?: () => Promise<void>;
+}
+
+/** Work in a shared process must be stored before the command ends, however slow the disk is. */
+const STORE_WITHIN_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Of which every storage has some. */
+const TABLE = 'debate_space_jobs';
+
+/** Boots the plugin without a server, works with it, and closes it whatever happens. Help and version load neither it nor NestJS. */
 export async function withPlugin<T>(
   context: CommandContext,
-  needs: PluginNeeds,
+  { worker, shared = false }: PluginNeeds,
   work: (plugin: Plugin) => Promise<T>,
 ): Promise<T> {
-  const { runWithPlugin } = await import('./plugin-app.js');
-  return runWithPlugin(context, needs, work);
+  const { options, problems, storage: setting } = context.settings;
+  if (problems.length > 0) throw new InvalidConfiguration(problems);
+  const isMemory = setting.engine === 'memory';
+  if (shared && isMemory)
+    throw new Failure(
+      'configuration',
+      `This needs the storage of your app: set ${variables.storage} to sqlite:<file>, or to the URL of its Postgres, MySQL or MariaDB. A storage in memory is seen by its own process only.`,
+    );
+  const { NestFactory } = await import('@nestjs/core');
+  const plugin = await import('nestjs-debate-space');
+  const { engine: storage, close } = await connectStorage(setting);
+  try {
+    const logout = { storageTimeoutMs: STORE_WITHIN_MS };
+    // What waits in memory has nobody else to send it.
+    const module = plugin.DebateSpaceModule.forRoot({
+      ...options,
+      storage,
+      worker: worker || isMemory,
+      logout,
+    });
+    const logger = loggerTo(context);
+    const app = await NestFactory.createApplicationContext(module, { logger, abortOnError: false });
+    try {
+      return await work({
+        app,
+        service: app.get(plugin.DebateSpaceService),
+        erasures: app.get(plugin.DebateSpaceErasures),
+        outbox: app.get(plugin.DebateSpaceOutbox),
+        events: app.get(plugin.DebateSpaceEvents),
+      });
+    } finally {
+      await app.close();
+    }
+  } catch (error) {
+    if (!(error instanceof plugin.DebateSpaceOptionsError)) throw error;
+    throw new InvalidConfiguration(
+      error.problems.map(({ option, problem, hint }) => ({
+        option: textInVariables(option),
+        problem: textInVariables(problem),
+        hint: textInVariables(hint),
+      })),
+    );
+  } finally {
+    await close?.();
+  }
+}
+
+/** What the plugin warns of, beside the command's answer. */
+function loggerTo({ output }: CommandContext): LoggerService {
+  return {
+    log: () => undefined, // what is on is not read
+    warn: (message: unknown) => {
+      output.note(`warning: ${textInVariables(String(message))}`);
+    },
+    error: (message: unknown, ...more: readonly unknown[]) => {
+      // Nest logs what it throws as well.
+      if (!more.includes('ExceptionHandler')) output.note(`error: ${textInVariables(String(message))}`);
+    },
+  };
+}
+
+/**
+ * Connects to the storage of the app. Creates nothing: from a storage that no app uses, nobody would deliver.
+ * @throws {Failure} when the storage cannot be reached, or is not there
+ */
+async function connectStorage({ engine, url, schema, prefix }: StorageSetting): Promise<Connection> {
+  if (engine === 'memory') return { engine: (await import('nestjs-debate-space')).memoryStorage() };
+  if (engine === 'sqlite') {
+    const { size } = await stat(url).catch(() => ({ size: 0 }));
+    const hint =
+      "give the path of your app's SQLite storage, and run this command as the app's user; start your app first if it never ran";
+    if (size === 0) throw unusable(`: there is no storage in ${url}`, hint);
+    return { engine: (await import('nestjs-debate-space/sqlite')).sqliteStorage({ path: url }) };
+  }
+  return engine === 'postgres' ? connectPostgres(url, schema) : connectMysql(url, prefix);
+}
+
+async function connectPostgres(connectionString: string, schema = 'public'): Promise<Connection> {
+  const { default: pg } = await installed('pg', import('pg'));
+  const { postgresStorage } = await import('nestjs-debate-space/postgres');
+  const limits = { max: 4, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: CONNECT_TIMEOUT_MS };
+  const query = 'SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = $2';
+  return connected('Postgres', `the schema ${schema} of this Postgres`, variables.storageSchema, () => {
+    const pool = new pg.Pool({ connectionString, ...limits });
+    pool.on('error', () => undefined); // of an idle connection; the next call takes another one
+    return {
+      engine: postgresStorage({ pool, schema, migrate: false }),
+      tables: async () => (await pool.query<object>(query, [schema, TABLE])).rows,
+      close: () => pool.end(),
+    };
+  });
+}
+
+async function connectMysql(uri: string, prefix = ''): Promise<Connection> {
+  const { createPool } = await installed('mysql2', import('mysql2/promise'));
+  const { mysqlStorage } = await import('nestjs-debate-space/mysql');
+  const limits = { connectionLimit: 4, connectTimeout: CONNECT_TIMEOUT_MS };
+  const query = 'SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?';
+  const place = `the database that the URL names${prefix === '' ? '' : `, with the prefix ${prefix}`}`;
+  return connected('MySQL', place, variables.storagePrefix, () => {
+    const pool = createPool({ uri, ...limits });
+    return {
+      engine: mysqlStorage({ pool, prefix, migrate: false }),
+      tables: async () => (await pool.query<RowDataPacket[]>(query, [prefix + TABLE]))[0],
+      close: () => pool.end(),
+    };
+  });
+}
+
+/** @throws {Failure} when the server cannot be reached, or lacks the tables. It has no word of the URL: there is a password in it */
+async function connected(
+  server: string,
+  place: string,
+  variable: string,
+  connect: () => Connection & { readonly tables: () => Promise<readonly object[]> },
+): Promise<Connection> {
+  let connection: ReturnType<typeof connect> | undefined;
+  let tables: readonly object[] | undefined;
+  try {
+    connection = connect();
+    tables = await connection.tables();
+    if (tables.length > 0) return connection;
+  } catch (error) {
+    const { code } = Object(error) as { code?: unknown }; // ECONNREFUSED, 28P01, ER_ACCESS_DENIED_ERROR
+    throw new Failure(
+      'configuration',
+      `${server} cannot be reached (${typeof code === 'string' ? code : 'no answer'})`,
+      `compare address, user, password and database in ${variables.storage}`,
+    );
+  } finally {
+    if (!tables?.length) await connection?.close?.();
+  }
+  throw unusable(
+    `: the tables debate_space_… are not in ${place}`,
+    `start your app first, or create them with the SQL of debate-space storage migration; if your app has them elsewhere, compare ${variables.storage} and ${variable}`,
+  );
+}
+
+async function installed<T>(name: string, loading: Promise<T>): Promise<T> {
+  return loading.catch(() => {
+    throw unusable(` needs the package ${name}, which is missing or does not load`, `npm install ${name}`);
+  });
+}
+
+function unusable(problem: string, hint: string): Failure {
+  return new Failure('configuration', `${variables.storage}${problem}`, hint);
 }

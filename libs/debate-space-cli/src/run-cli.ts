@@ -1,8 +1,6 @@
-import { CommanderError, Command } from 'commander';
-import { exitCodes, type ExitCode, exitCodeOf, Failure, exitCodeMeanings } from './failure.js';
-import { Output, table } from './output.js';
-import type { CliIo, CliContext } from './cli-context.js';
 import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import type { CliContext, CliIo } from './cli-context.js';
 import { addDoctor } from './commands/doctor.js';
 import { addErase } from './commands/erase.js';
 import { addErasures } from './commands/erasures.js';
@@ -10,6 +8,8 @@ import { addLogout } from './commands/logout.js';
 import { addOutbox } from './commands/outbox.js';
 import { addStorage } from './commands/storage.js';
 import { addUsers } from './commands/users.js';
+import { exitCodeMeanings, exitCodeOf, exitCodes, Failure, type ExitCode } from './failure.js';
+import { Output, table } from './output.js';
 
 /** Runs one command line. @param args without the program's own name @returns the exit code; never rejects */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
@@ -51,34 +51,32 @@ Examples:
   npx debate-space outbox parked --json
 
 Exit codes:
-${table(exitCodeMeanings.map(([code, meaning]) => [`  ${code}`, meaning]))}
 `;
 
-/** The whole command line; what it prints and reads goes through the context. */
-export function buildProgram(cli: CliContext): Command {
+/** What it prints and reads goes through the context. */
+function buildProgram(cli: CliContext): Command {
+  const meanings = Object.entries(exitCodes).map(([kind, code]) => [
+    `  ${code}`,
+    exitCodeMeanings[kind as keyof typeof exitCodes],
+  ]);
   const program = new Command('debate-space')
     .description('Users, erasures and the outbox of nestjs-debate-space, and a doctor.')
     .version(version(), '-v, --version')
     .option('--json', 'the answer as JSON on stdout, and nothing else there')
     // Not --env-file: Node opens the file of this argument itself, also after the script, and ends with 9 where it cannot.
     .option('--config <file>', 'read missing variables from this file (default: .env, if present)')
-    .addHelpText('after', AFTER_HELP)
+    .addHelpText('after', `${AFTER_HELP}${table(meanings)}\n`)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput({
       writeOut: (text) => cli.io.stdout.write(text),
       writeErr: (text) => cli.io.stderr.write(text),
+    })
+    .on('option:json', () => {
+      cli.output.json = true;
     });
-  program.on('option:json', () => {
-    cli.output.json = true;
-  });
-  addUsers(program, cli);
-  addErase(program, cli);
-  addErasures(program, cli);
-  addOutbox(program, cli);
-  addLogout(program, cli);
-  addStorage(program, cli);
-  addDoctor(program, cli);
+  for (const add of [addUsers, addErase, addErasures, addOutbox, addLogout, addStorage, addDoctor])
+    add(program, cli);
   return program;
 }
 

@@ -1,139 +1,151 @@
-import { variables } from './variables.js';
-import type { OptionProblem, DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import type { DebateSpaceModuleOptions, OptionProblem } from 'nestjs-debate-space';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf, Failure } from './failure.js';
-import type { CliIo } from './cli-context.js';
-import { optionHints } from 'nestjs-debate-space/internal';
-import { needsKey, storageSetting, type StorageSetting } from './storage.js';
 
-/** The variables that are set; an empty one counts as none. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+/** What the command line is configured with, and the variable that says it. Not options: those show in process lists. */
+export const variables = {
+  apiKey: 'DEBATE_SPACE_API_KEY',
+  secretKey: 'DEBATE_SPACE_SECRET_KEY',
+  applicationName: 'DEBATE_SPACE_APPLICATION_NAME',
+  authUrl: 'DEBATE_SPACE_AUTH_URL',
+  baseUrl: 'DEBATE_SPACE_BASE_URL',
+  secretKeyEncoding: 'DEBATE_SPACE_SECRET_KEY_ENCODING',
+  storage: 'DEBATE_SPACE_STORAGE',
+  storageSchema: 'DEBATE_SPACE_STORAGE_SCHEMA',
+  storagePrefix: 'DEBATE_SPACE_STORAGE_PREFIX',
+  storageKey: 'DEBATE_SPACE_STORAGE_KEY',
+  rateLimit: 'DEBATE_SPACE_RATE_LIMIT',
+  listAuth: 'DEBATE_SPACE_LIST_AUTH',
+  allowInsecureHttp: 'DEBATE_SPACE_ALLOW_INSECURE_HTTP',
+} as const;
 
-/**
- * The environment, and what it lacks from an env file: the named one, or `.env` of the working folder if there is one.
- * @throws {Failure} when the named file cannot be read
- */
-export async function readEnvironment(
-  { env, folder }: Pick<CliIo, 'env' | 'folder'>,
-  envFile: string | undefined,
-): Promise<Environment> {
-  const text = await readEnvFile(resolve(folder, envFile ?? '.env'), envFile !== undefined);
-  return { ...filled(parseEnv(text)), ...filled(env) };
-}
-
-async function readEnvFile(path: string, isNamed: boolean): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT' && !isNamed) return '';
-    throw new Failure(
-      'configuration',
-      `${path} cannot be read (${codeOf(error)}); --config names a file of NAME=value lines`,
-    );
-  }
-}
-
-function filled(variables: NodeJS.Dict<string>): Environment {
-  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+/** Which storage: that of the app, or one in the memory of this command. */
+export interface StorageSetting {
+  readonly engine: 'memory' | 'sqlite' | 'postgres' | 'mysql';
+  /** Of SQLite, the path of its file. */
+  readonly url: string;
+  readonly schema?: string | undefined;
+  readonly prefix?: string | undefined;
 }
 
 /** What the environment says, as far as it can be understood. What a value must be like is the plugin's to judge. */
 export interface Settings {
-  readonly apiKey: string | undefined;
-  readonly secretKey: string | undefined;
-  readonly applicationName: string | undefined;
-  readonly authUrl: string | undefined;
-  readonly baseUrl: string | undefined;
-  readonly secretKeyEncoding: DebateSpaceModuleOptions['secretKeyEncoding'];
+  readonly options: Omit<DebateSpaceModuleOptions, 'storage'>;
   readonly storage: StorageSetting;
-  readonly storageKey: DebateSpaceModuleOptions['storageKey'];
-  readonly rateLimit: NonNullable<DebateSpaceModuleOptions['http']>['rateLimit'];
-  readonly listAuth: NonNullable<DebateSpaceModuleOptions['users']>['listAuth'];
-  readonly allowInsecureHttp: boolean;
   /** Of the variables that are missing or cannot be understood. */
   readonly problems: readonly OptionProblem[];
 }
 
-const REQUIRED = ['apiKey', 'secretKey', 'applicationName', 'authUrl'] as const;
-const FIX = 'fix it in the environment or in .env';
-const KEYLESS = 'give the option storageKey of your app: it encrypts the uids in Postgres, MySQL or MariaDB';
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+type RateLimit = NonNullable<DebateSpaceModuleOptions['http']>['rateLimit'];
+type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @param folder what relative paths start from */
-export function readSettings(environment: Environment, folder: string): Settings {
-  const problems: OptionProblem[] = [];
-  const parsed = <T>(
-    setting: keyof typeof variables,
-    understood: (text: string) => T | undefined,
-    must: string,
-  ) => {
-    const text = environment[variables[setting]];
-    const value = text === undefined ? undefined : understood(text);
-    if (text !== undefined && value === undefined)
-      problems.push({ option: variables[setting], problem: `must be ${must}`, hint: FIX });
-    return value;
-  };
-  const missing = (setting: keyof typeof variables, hint: string) => {
-    problems.push({ option: variables[setting], problem: 'is not set', hint });
-  };
-  for (const setting of REQUIRED) {
-    if (environment[variables[setting]] === undefined) missing(setting, optionHints[setting]);
-  }
-  const names = {
-    schema: environment[variables.storageSchema],
-    prefix: environment[variables.storagePrefix],
-  };
-  const storage: StorageSetting = parsed(
-    'storage',
-    (text) => storageSetting(text, folder, names),
-    'memory, sqlite:<file>, or a URL postgres://…, mysql://… or mariadb://…',
-  ) ?? { engine: 'memory' };
-  const storageKey = severalKeys(environment[variables.storageKey]);
-  if (needsKey(storage) && storageKey === undefined) missing('storageKey', KEYLESS);
-  return {
-    apiKey: environment[variables.apiKey],
-    secretKey: environment[variables.secretKey],
-    applicationName: environment[variables.applicationName],
-    authUrl: environment[variables.authUrl],
-    baseUrl: environment[variables.baseUrl],
-    secretKeyEncoding: parsed('secretKeyEncoding', oneOf('utf8', 'base64'), 'utf8 or base64'),
-    storage,
-    storageKey,
-    rateLimit: parsed('rateLimit', rateLimit, 'off, or requests/time such as 100/60s'),
-    listAuth: parsed('listAuth', oneOf('bearer', 'apiKey'), 'bearer or apiKey'),
-    allowInsecureHttp: parsed('allowInsecureHttp', yesOrNo, 'true or false') ?? false,
-    problems,
-  };
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false };
+const STORAGES = 'memory, sqlite:<file>, or a URL postgres://…, mysql://… or mariadb://…';
+const FROM_PANEL = 'copy it from the administration panel, Configuration > General';
+const HINTS = {
+  apiKey: FROM_PANEL,
+  secretKey: FROM_PANEL,
+  applicationName: 'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}',
+  authUrl: 'it is the host root of the service, such as https://debate.example.org',
+  storageKey: 'give the option storageKey of your app: it encrypts the uids in Postgres, MySQL or MariaDB',
+} as const;
+
+/**
+ * The environment, and what it lacks from a file: the named one, or `.env` of the working folder if there is one.
+ * @param folder what relative paths start from
+ * @throws {Failure} when the named file cannot be read
+ */
+export async function readSettings(env: Environment, folder: string, file?: string): Promise<Settings> {
+  const path = resolve(folder, file ?? '.env');
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT' && file === undefined) return '';
+    const problem = `${path} cannot be read (${codeOf(error)})`;
+    throw new Failure('configuration', problem, '--config names a file of NAME=value lines');
+  });
+  return settingsOf({ ...filled(parseEnv(text)), ...filled(env) }, folder);
 }
 
-/** The options of the plugin, but for its storage. */
-export function pluginOptions(settings: Settings): Omit<DebateSpaceModuleOptions, 'storage'> {
-  const { apiKey = '', secretKey = '', applicationName = '', ...others } = settings;
-  const { authUrl, baseUrl, secretKeyEncoding, storageKey, rateLimit, listAuth, allowInsecureHttp } = others;
-  const http = { rateLimit, allowInsecureHttp };
-  const keys = { apiKey, secretKey, secretKeyEncoding, storageKey };
-  return { ...keys, applicationName, authUrl, baseUrl, http, users: { listAuth } };
+/** An empty variable counts as none. */
+function filled(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+}
+
+export function settingsOf(env: Environment, folder: string): Settings {
+  const problems: OptionProblem[] = [];
+  const given = (name: keyof typeof variables) => env[variables[name]];
+  const required = (name: keyof typeof HINTS): string => {
+    if (given(name) === undefined)
+      problems.push({ option: variables[name], problem: 'is not set', hint: HINTS[name] });
+    return given(name) ?? '';
+  };
+  const parsed = <T>(
+    name: keyof typeof variables,
+    must: string,
+    parse: (text: string) => T | undefined,
+  ): T | undefined => {
+    const text = given(name);
+    const value = text === undefined ? undefined : parse(text);
+    if (text !== undefined && value === undefined) {
+      const hint = 'fix it in the environment or in .env';
+      problems.push({ option: variables[name], problem: `must be ${must}`, hint });
+    }
+    return value;
+  };
+  const [apiKey, secretKey] = [required('apiKey'), required('secretKey')];
+  const [applicationName, authUrl] = [required('applicationName'), required('authUrl')];
+  const storage: StorageSetting = {
+    ...(parsed('storage', STORAGES, (text) => storageOf(text, folder)) ?? { engine: 'memory', url: '' }),
+    schema: given('storageSchema'),
+    prefix: given('storagePrefix'),
+  };
+  const storageKeys = given('storageKey')?.match(/[^\s,]+/g) ?? [];
+  if (storageKeys.length === 0 && (storage.engine === 'postgres' || storage.engine === 'mysql'))
+    required('storageKey');
+  const options = {
+    apiKey,
+    secretKey,
+    applicationName,
+    authUrl,
+    baseUrl: given('baseUrl'),
+    secretKeyEncoding: parsed('secretKeyEncoding', 'utf8 or base64', oneOf('utf8', 'base64')),
+    storageKey: storageKeys.length > 1 ? storageKeys : storageKeys[0],
+    http: {
+      rateLimit: parsed('rateLimit', 'off, or requests/time such as 100/60s', rateLimitOf),
+      allowInsecureHttp: parsed('allowInsecureHttp', 'true or false', (text) => BOOLEANS[text]) ?? false,
+    },
+    users: { listAuth: parsed('listAuth', 'bearer or apiKey', oneOf('bearer', 'apiKey')) },
+  };
+  return { options, storage, problems };
+}
+
+function storageOf(text: string, folder: string): StorageSetting | undefined {
+  if (text === 'memory') return { engine: 'memory', url: '' };
+  const [, scheme = '', rest = ''] = /^(sqlite|postgres|postgresql|mysql|mariadb):(.+)$/.exec(text) ?? [];
+  if (scheme === 'sqlite') return { engine: 'sqlite', url: resolve(folder, rest) };
+  if (!/^\/\/./.test(rest) || !URL.canParse(text)) return undefined;
+  return { engine: scheme.startsWith('postgres') ? 'postgres' : 'mysql', url: text };
+}
+
+function rateLimitOf(text: string): RateLimit {
+  if (text === 'off') return false;
+  const [, requests, time, unit = ''] = /^(\d{1,9})\/(\d{1,9})(ms|s|m)$/.exec(text) ?? [];
+  const perMs = Number(time) * ({ ms: 1, s: 1000, m: 60_000 }[unit] ?? NaN);
+  return Number(requests) >= 1 && perMs >= 1 ? { requests: Number(requests), perMs } : undefined;
 }
 
 function oneOf<T extends string>(...values: readonly T[]): (text: string) => T | undefined {
   return (text) => values.find((value) => value === text);
 }
 
-/** Separated by commas or blanks, the first one in front. */
-function severalKeys(text = ''): Settings['storageKey'] {
-  const keys = text.split(/[\s,]+/).filter((key) => key !== '');
-  return keys.length > 1 ? keys : keys[0];
-}
-
-function yesOrNo(text: string): boolean | undefined {
-  return { true: true, 1: true, false: false, 0: false }[text];
-}
-
-function rateLimit(text: string): Settings['rateLimit'] {
-  if (text === 'off') return false;
-  const [, requests, time, unit = ''] = /^(\d{1,9})\/(\d{1,9})(ms|s|m)$/.exec(text) ?? [];
-  const perMs = Number(time) * (UNITS[unit] ?? NaN);
-  return Number(requests) >= 1 && perMs >= 1 ? { requests: Number(requests), perMs } : undefined;
+/** What the plugin says, for people who have no code of the app at hand: with the variables in place of its options. */
+export function textInVariables(text: string): string {
+  const byOption: Readonly<Record<string, string>> = {
+    ...variables,
+    storage: 'storage', // also a word of the sentences
+    'http.allowInsecureHttp': variables.allowInsecureHttp,
+    'users.listAuth': variables.listAuth,
+  };
+  return text.replaceAll(/(?:http\.|users\.)?\b[a-z]\w+\b/g, (word) => byOption[word] ?? word);
 }

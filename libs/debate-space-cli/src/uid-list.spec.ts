@@ -1,70 +1,106 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import type { CliIo } from './cli-context.js';
-import { snapshotOf, uidList, uidsOf, type UidList } from './uid-list.js';
+import { PassThrough, Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { readUids, type UidListOptions } from './uid-list.js';
+import { Scene } from './testing/command-line.js';
 
-let folder: string;
-let io: CliIo;
-let list: UidList;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-uid-list-'));
-  const stream = new PassThrough();
-  io = {
-    env: {},
-    folder,
-    stdin: stream,
-    stdout: stream,
-    stderr: stream,
-    interrupted: new AbortController().signal,
-  };
-  list = uidList({ uids: [], file: 'users.txt' }, io);
-  await writeFile(join(folder, 'users.txt'), 'ada\n\n..\nben\n');
-});
-afterEach(async () => {
-  await rm(folder, { recursive: true });
+const scene = new Scene([]);
+const { signal } = new AbortController();
+let stdin: Readable;
+beforeEach(() => {
+  stdin = new PassThrough();
 });
 
-describe('the snapshot of a list', () => {
-  it('keeps the rows after the file is gone', async () => {
-    const snapshot = await snapshotOf(list);
-    await rm(join(folder, 'users.txt'));
-    expect(snapshot).toEqual([
-      { row: 1, uid: 'ada' },
-      { row: 3, problem: 'the uid has a dot segment' },
-      { row: 4, uid: 'ben' },
-    ]);
+const read = (options: UidListOptions) =>
+  readUids(options, { folder: scene.folder, stdin, interrupted: signal });
+/** Of the uids, each with its line, and the number of duplicates. */
+const linesOf = async (options: UidListOptions) => {
+  const { lines, duplicates } = await read(options);
+  return [Object.fromEntries(lines), duplicates];
+};
+
+describe('a list of uids', () => {
+  it('has the uids of the command line, each once', async () => {
+    expect(await linesOf({ uids: ['ada', 'ben', 'ada'] })).toEqual([{ ada: 1, ben: 2 }, 1]);
   });
 
-  it('holds no more than its limit', async () => {
-    await expect(snapshotOf(list, 3)).resolves.toHaveLength(3);
-    await expect(snapshotOf(list, 2)).rejects.toMatchObject({
-      exitCode: 1,
-      message: expect.stringContaining('--yes'),
-    });
+  it.each([
+    ['a text', 'users.txt', 'ada\n\n  \r\nben\rada', { ada: 1, ben: 4 }],
+    ['a text with a byte order mark', 'users.TXT', '\uFEFFada\nben\nada', { ada: 1, ben: 2 }],
+    ['a CSV', 'users.csv', 'name,uid\nA,ada\n,\n"B,\nb",ben\nA,ada\n', { ada: 2, ben: 5 }],
+    ['a CSV with a byte order mark', 'users.csv', '\uFEFFuid\r\nada\r\nben\r\nada\r\n', { ada: 2, ben: 3 }],
+  ])('reads %s, without empty lines and duplicates', async (_, file, text, uids) => {
+    await scene.write(file, text);
+    expect(await linesOf({ file })).toEqual([uids, 1]);
   });
-});
 
-describe('the uids of a list', () => {
-  it('end with an error at the first row without one, which has its number', async () => {
-    const seen: string[] = [];
-    const reading = async () => {
-      for await (const uid of uidsOf(await list.open())) seen.push(uid);
-    };
-    await expect(reading()).rejects.toMatchObject({
+  it('has the column of a CSV that is named', async () => {
+    await scene.write('users', 'uid,id\nx,ada\n');
+    expect(await linesOf({ file: 'users', format: 'csv', column: 'id' })).toEqual([{ ada: 2 }, 0]);
+  });
+
+  it('comes from stdin, or from a pipe', async () => {
+    stdin = Readable.from([Buffer.from('ada\nb'), Buffer.from('en\n')]);
+    expect(await linesOf({ file: '-', format: 'lines' })).toEqual([{ ada: 1, ben: 2 }, 0]);
+    const pipe = join(scene.folder, 'users.txt');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const [piped] = await Promise.all([linesOf({ file: 'users.txt' }), writeFile(pipe, 'cleo\n')]);
+    expect(piped).toEqual([{ cleo: 1 }, 0]);
+  });
+
+  it('is refused with the line of each uid that is none, and without what is in it', async () => {
+    await scene.write('users.csv', 'uid,name\nada,A\n..,secret\n,secret\nundefined,secret\n');
+    const refused = await read({ file: 'users.csv' }).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ exitCode: 2 });
+    expect(String(refused)).toMatch(
+      /users\.csv: line 3: the uid has a dot segment\n.*line 4: the uid is empty\n.*line 5: the uid is the text of/,
+    );
+    expect(String(refused)).not.toContain('secret');
+  });
+
+  it('names the first twenty of many such lines', async () => {
+    await scene.write('users.txt', '..\n'.repeat(25));
+    await expect(read({ file: 'users.txt' })).rejects.toThrow(
+      'line 20: the uid has a dot segment\n… and 5 more',
+    );
+  });
+
+  it.each([
+    ['nothing', 'users.txt', '', 'it has no uid'],
+    ['nothing but a header', 'users.csv', 'uid\n', 'it has no uid'],
+    ['no header', 'users.csv', '', 'the header has no column "uid" (columns: 0)'],
+    ['another column', 'users.csv', 'id,name\nada,A\n', 'the header has no column "uid" (columns: 2)'],
+    ['semicolons', 'users.csv', 'uid;name\nada;A\n', 'separate columns with commas'],
+    ['the column twice', 'users.csv', 'uid,uid\nada,ben\n', 'the header has 2 column "uid"'],
+    ['a row of another length', 'users.csv', 'uid,name\nada\n', 'line 2 cannot be read (CSV_'],
+    [
+      'a broken quote',
+      'users.csv',
+      'uid\nada\n"ben"x\n',
+      'line 3 cannot be read (CSV_INVALID_CLOSING_QUOTE)',
+    ],
+    ['the text of an object', 'users.txt', '{"uid":"ada"}\n', 'line 1: the uid is the text of a JSON object'],
+    [
+      'a table of a spreadsheet',
+      'users.xlsx',
+      'ada',
+      'The format of users.xlsx is not known: add --format csv|lines',
+    ],
+  ])('is refused when there is %s', async (_what, file, text, problem) => {
+    await scene.write(file, text);
+    await expect(read({ file })).rejects.toMatchObject({
       exitCode: 2,
-      message: 'row 3: the uid has a dot segment',
+      message: expect.stringContaining(problem),
     });
-    expect(seen).toEqual(['ada']);
   });
 
-  it('are those of the command line, when no file is named', async () => {
-    const named = uidList({ uids: ['ada', ''] }, io);
-    expect(await snapshotOf(named)).toEqual([
-      { row: 1, uid: 'ada' },
-      { row: 2, problem: 'the uid is empty' },
-    ]);
+  it('is refused when it is not in UTF-8, and when the file is not there', async () => {
+    await scene.write('users.txt', Buffer.from('\uFEFFada', 'utf16le'));
+    await expect(read({ file: 'users.txt' })).rejects.toThrow('it is not in UTF-8');
+    const missing = { exitCode: 1, message: 'none.txt cannot be read (ENOENT).' };
+    await expect(read({ file: 'none.txt' })).rejects.toMatchObject(missing);
   });
 });

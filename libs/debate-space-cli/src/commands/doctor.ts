@@ -1,48 +1,38 @@
 import type { Command } from 'commander';
-import type {
-  DebateSpaceOutbox,
-  DebateSpaceErasures,
-  OptionProblem,
-  StorageWarning,
-} from 'nestjs-debate-space';
-import { addExamples } from '../cli-context.js';
-import { Failure, messageOf } from '../failure.js';
-import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
-import { counted, duration, shown } from '../output.js';
-import { inVariables, textInVariables, variables } from '../variables.js';
+import { addExamples, commandContext, type CliContext, type CommandContext } from '../cli-context.js';
+import { Failure } from '../failure.js';
+import { counted, duration, messageOf } from '../output.js';
+import { InvalidConfiguration, withPlugin, type Plugin } from '../plugin.js';
+import { textInVariables, variables } from '../settings.js';
 
 /** What one check found. */
 interface CheckResult {
-  /** Its name; stable. */
-  readonly check: 'options' | 'address' | 'clock' | 'token' | 'users' | 'storage';
+  readonly check: 'options' | 'address' | 'token' | 'users' | 'clock' | 'storage';
   /** `null`: it could not be checked, because of what another check found. */
   readonly ok: boolean | null;
   readonly detail: string;
   /** Of a problem: how to fix it. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
-type Check = CheckResult['check'];
+type Report = (result: CheckResult) => void;
 
+/** The service takes a logout token only when both clocks agree. */
 const MAX_SKEW_MS = 30_000;
-const LONG_MS = 60_000;
-const ONLINE_CHECKS: readonly Check[] = ['address', 'clock', 'token', 'users'];
-const COMPARE_URLS = `Compare ${variables.authUrl} and ${variables.baseUrl} with what the operator of the service gave you.`;
+const COMPARE_URLS = `Compare ${variables.authUrl} and ${variables.baseUrl} with what the operator of the service gave you. Behind a proxy, set HTTPS_PROXY; for a certificate of your own authority, set NODE_EXTRA_CA_CERTS.`;
 const COMPARE_STORAGE = `Compare ${variables.storage} with the storage of your app.`;
-const NO_CONNECTION = `Compare host and port in ${variables.authUrl}. Behind a proxy, set HTTPS_PROXY; for a certificate of your own authority, set NODE_EXTRA_CA_CERTS.`;
 
-/** Checks the options, the service and the storage. Touches no user. */
+/** Checks the options, the service and the storage, all through the plugin: what it cannot reach, the app cannot reach. */
 export function addDoctor(program: Command, cli: CliContext): void {
+  const { output } = cli;
   const command = program
     .command('doctor')
     .description('check options, service and storage, and say how to fix each problem; touches no user')
     .action(async (_: object, invoked: Command) => {
-      const context = await commandContext(invoked, cli);
-      const { output } = context;
       const results: CheckResult[] = [];
-      for await (const result of runChecks(context)) {
+      await examine(await commandContext(invoked, cli), (result) => {
         results.push(result);
         if (!output.json) output.answer(result, resultText(result));
-      }
+      });
       if (output.json) output.answer(results, '');
       const problems = results.filter(({ ok }) => ok === false).length;
       if (problems > 0) throw new Failure('faults', `${counted(problems, 'problem')} found.`);
@@ -51,195 +41,113 @@ export function addDoctor(program: Command, cli: CliContext): void {
 }
 
 function resultText({ check, ok, detail, hint }: CheckResult): string {
-  const verdict = ok === null ? '–' : ok ? '✓' : '✗';
-  const line = `${verdict} ${check.padEnd(9)}  ${detail}`;
+  const line = `${ok === null ? '–' : ok ? '✓' : '✗'} ${check.padEnd(9)}  ${detail}`;
   return hint === undefined ? line : `${line}\n${' '.repeat(13)}→ ${hint}`;
 }
 
-const fine = (check: Check, detail: string): CheckResult => ({ check, ok: true, detail });
-const fault = (check: Check, detail: string, hint: string): CheckResult => ({
-  check,
-  ok: false,
-  detail,
-  hint,
-});
-const unchecked = (check: Check, why: string): CheckResult => ({
-  check,
-  ok: null,
-  detail: `not checked: ${why}`,
-});
-
-/** All checks, one after the other; goes on after a problem with what can still be checked. */
-async function* runChecks(context: CommandContext): AsyncGenerator<CheckResult> {
-  const problems = await optionProblems(context);
-  for (const { option, problem, hint } of problems) yield fault('options', `${option} ${problem}`, hint);
-  if (problems.length > 0) for (const check of ONLINE_CHECKS) yield unchecked(check, 'the options are wrong');
-  else {
-    yield fine('options', `of application ${context.settings.applicationName ?? ''}`);
-    yield* checkService(context);
-  }
-  yield* checkStorage(context);
-}
-
-/** What is missing, and what the plugin itself would refuse at boot. Nothing is sent. */
-async function optionProblems({ settings }: CommandContext): Promise<readonly OptionProblem[]> {
-  const { DebateSpaceOptionsError, memoryStorage } = await import('nestjs-debate-space');
-  const { bootPlugin } = await import('../plugin-app.js');
-  const known = new Set(settings.problems.map(({ option }) => option));
+async function examine(context: CommandContext, report: Report): Promise<void> {
+  const { settings } = context;
+  const inMemory = { ...context, settings: { ...settings, storage: { engine: 'memory', url: '' } as const } };
   try {
-    await (await bootPlugin(settings, memoryStorage(), true, false)).close();
-    return settings.problems;
+    await withPlugin(inMemory, { worker: false }, async (plugin) => {
+      report({ check: 'options', ok: true, detail: `of application ${settings.options.applicationName}` });
+      await examineService(plugin, context, report);
+    });
   } catch (error) {
-    if (!(error instanceof DebateSpaceOptionsError)) throw error;
-    const refused = error.problems.map(inVariables).filter(({ option }) => !known.has(option));
-    return [...settings.problems, ...refused];
+    if (!(error instanceof InvalidConfiguration)) throw error;
+    for (const { option, problem, hint } of error.problems)
+      report({ check: 'options', ok: false, detail: `${option} ${problem}`, hint });
+    for (const check of ['address', 'token', 'users', 'clock', 'storage'] as const)
+      report({ check, ok: null, detail: 'not checked: the options are wrong' });
+    return;
   }
+  await examineStorage(context, report);
 }
 
-/** Through the plugin itself: what it cannot reach from here, the app on this machine cannot reach either. */
-async function* checkService({ settings, io, output }: CommandContext): AsyncGenerator<CheckResult> {
-  const { DebateSpaceService, memoryStorage } = await import('nestjs-debate-space');
+/** Each check builds on those before it: after the first problem the others are left out. Touches no user. */
+async function examineService(
+  { app, service }: Plugin,
+  { io }: CommandContext,
+  report: Report,
+): Promise<void> {
   const { AccessTokens, LogoutRoute, Transport } = await import('nestjs-debate-space/internal');
-  const { bootPlugin, NotesOf } = await import('../plugin-app.js');
   const { interrupted: signal } = io;
-  const app = await bootPlugin(settings, memoryStorage(), true, new NotesOf(output));
-  try {
-    // Without a token: nobody can be logged out by it.
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const request = { method: 'POST', url: app.get(LogoutRoute).url, headers, body: '' } as const;
-    const host = new URL(request.url).host;
-    try {
-      const { status, clockSkewMs } = await app.get(Transport).exchange(request, signal);
-      yield checkAddress(host, status);
-      yield checkClock(clockSkewMs);
-    } catch (error) {
-      if (signal.aborted) throw error;
-      yield fault('address', `${host}: ${messageOf(error)}`, NO_CONNECTION);
-      for (const check of ONLINE_CHECKS.slice(1)) yield unchecked(check, 'there is no connection');
+  const { url } = app.get(LogoutRoute);
+  let skewMs: number | undefined;
+  let stop: string | undefined;
+  const check = async (name: CheckResult['check'], find: () => Promise<string>): Promise<void> => {
+    if (stop !== undefined) {
+      report({ check: name, ok: null, detail: `not checked: first see ${stop}` });
       return;
     }
-    const called = async (check: Check, call: () => Promise<string>): Promise<CheckResult> => {
-      try {
-        return fine(check, await call());
-      } catch (error) {
-        if (signal.aborted) throw error;
-        return fault(check, messageOf(error), COMPARE_URLS);
-      }
-    };
-    const token = await called('token', async () => {
-      await app.get(AccessTokens).get('authentication', signal);
-      return 'the service takes API key and secret key';
-    });
-    yield token;
-    if (token.ok !== true && settings.listAuth !== 'apiKey')
-      yield unchecked('users', 'there is no access token');
-    else
-      yield await called('users', async () => {
-        const { total } = await app.get(DebateSpaceService).listUsers({ perPage: 1 }, { signal });
-        return `the user list answers${total === undefined ? '' : `; it has ${counted(total, 'user')}`}`;
-      });
-  } finally {
-    await app.close();
-  }
+    try {
+      report({ check: name, ok: true, detail: await find() });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const { problem = messageOf(error), hint = COMPARE_URLS } = Object(error) as Partial<Failure>;
+      report({ check: name, ok: false, detail: problem, hint });
+      stop = name;
+    }
+  };
+  await check('address', async () => {
+    // Without a token: nobody can be logged out by it. The refusal shows that the route is there.
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const request = { method: 'POST', url, headers, body: '' } as const;
+    const { status, clockSkewMs } = await app.get(Transport).exchange(request, signal);
+    skewMs = clockSkewMs;
+    const answer = `${new URL(url).host} answers ${status} to a logout without a token`;
+    if (status === 404)
+      throw new Failure(
+        'faults',
+        answer,
+        `Compare ${variables.applicationName} and ${variables.authUrl} with the logout route that the service shows.`,
+      );
+    if (status < 400 || status === 405 || status >= 500) throw new Failure('faults', answer);
+    return answer;
+  });
+  await check('token', async () => {
+    await app.get(AccessTokens).get('authentication', signal);
+    return 'the service takes API key and secret key';
+  });
+  await check('users', async () => {
+    const { total } = await service.listUsers({ perPage: 1 }, { signal });
+    return `the user list answers${total === undefined ? '' : `; it has ${counted(total, 'user')}`}`;
+  });
+  await check('clock', () => Promise.resolve(clockText(skewMs)));
 }
 
-/** A missing token is refused only where there is such an application. */
-function checkAddress(host: string, status: number): CheckResult {
-  if (status === 404)
-    return fault(
-      'address',
-      `${host} has no logout route for this application name (404)`,
-      `Compare ${variables.applicationName} with the logout route that the service shows, {auth_url}/auth/logout/{application_name}; if it is right, compare ${variables.authUrl}.`,
-    );
-  const isElsewhere = (status >= 300 && status < 400) || status === 405 || status >= 500;
-  const answers = `${host} answers ${status} to a logout without a token`;
-  return isElsewhere ? fault('address', answers, COMPARE_URLS) : fine('address', answers);
-}
-
-/** The service takes a logout token only when both clocks agree. */
-function checkClock(skewMs: number | undefined): CheckResult {
-  if (skewMs === undefined) return unchecked('clock', 'the service does not tell its time (no Date header)');
+function clockText(skewMs: number | undefined): string {
+  if (skewMs === undefined) return 'the service does not tell its time (no Date header)';
   const apart = duration(Math.abs(skewMs));
-  if (Math.abs(skewMs) <= MAX_SKEW_MS) return fine('clock', `within ${apart} of the service's`);
-  return fault(
-    'clock',
+  if (Math.abs(skewMs) <= MAX_SKEW_MS) return `within ${apart} of the service's`;
+  throw new Failure(
+    'faults',
     `this machine's clock is ${apart} ${skewMs > 0 ? 'behind' : 'ahead of'} the service's; logout tokens are refused beyond about 30 s`,
-    'Set the clock of this machine by NTP (timedatectl set-ntp true); if it is right, tell the operator of the service.',
+    'Set the clock of this machine by NTP; if it is right, tell the operator of the service.',
   );
 }
 
-/** Opens the storage, and looks. Nothing is sent from it. */
-async function* checkStorage({ settings }: CommandContext): AsyncGenerator<CheckResult> {
-  const { engine } = settings.storage;
+/** Opens the storage, reads and writes. Nothing is sent from it, and nothing in it is changed. */
+async function examineStorage(context: CommandContext, report: Report): Promise<void> {
+  const check = 'storage';
+  const { engine } = context.settings.storage;
   if (engine === 'memory') {
-    const why = `it is in memory; to see the one that your app uses, set ${variables.storage}`;
-    yield unchecked('storage', why);
+    const detail = `not checked: it is in memory; to see the one that your app uses, set ${variables.storage}`;
+    report({ check, ok: null, detail });
     return;
   }
-  const { DebateSpaceErasures, DebateSpaceOptionsError, DebateSpaceOutbox } =
-    await import('nestjs-debate-space');
-  const { bootPlugin } = await import('../plugin-app.js');
-  const { connectStorage } = await import('../storage.js');
-  let close = (): Promise<void> => Promise.resolve();
   try {
-    const connection = await connectStorage(settings.storage);
-    close = () => connection.close();
-    // Any address will do: whatever is wrong with the real one, the storage can be looked at.
-    const somewhere = { ...settings, authUrl: 'http://localhost', baseUrl: undefined };
-    const app = await bootPlugin(somewhere, connection.engine, false, false);
-    close = async () => {
-      await app.close();
-      await connection.close();
-    };
-    const outbox = app.get(DebateSpaceOutbox);
-    const found = [
-      ...outbox.warnings.map(({ problem, hint }) => fault('storage', problem, hint)),
-      ...(await logoutProblems(outbox)),
-      ...(await erasureProblems(app.get(DebateSpaceErasures))),
-    ];
-    const { pending } = await outbox.stats();
-    yield fine('storage', `${engine} opens; ${counted(pending, 'logout')} waiting`);
-    yield* found;
+    await withPlugin(context, { worker: false, shared: true }, async ({ outbox }) => {
+      const { pending, parked } = await outbox.stats();
+      await outbox.retry('doctor'); // writes to the row of this id, which is not there
+      const counts = `${counted(pending, 'logout')} waiting, ${parked} parked`;
+      report({ check, ok: true, detail: `${engine} opens, and can be read and written; ${counts}` });
+      for (const { problem, hint } of outbox.warnings)
+        report({ check, ok: false, detail: problem, hint: textInVariables(hint) });
+    });
   } catch (error) {
-    if (error instanceof DebateSpaceOptionsError) yield unchecked('storage', 'the options are wrong');
-    else if (error instanceof Failure) yield fault('storage', error.problem, error.hint ?? COMPARE_STORAGE);
-    else {
-      const { problem = messageOf(error), hint = COMPARE_STORAGE } = Object(error) as Partial<StorageWarning>;
-      yield fault('storage', problem, textInVariables(hint));
-    }
-  } finally {
-    await close();
+    if (context.io.interrupted.aborted) throw error;
+    const { problem = messageOf(error), hint = COMPARE_STORAGE } = Object(error) as Partial<Failure>;
+    report({ check, ok: false, detail: problem, hint: textInVariables(hint) });
   }
-}
-
-async function logoutProblems(outbox: DebateSpaceOutbox): Promise<readonly CheckResult[]> {
-  const { pending, parked, oldestPendingMs: oldest = 0 } = await outbox.stats();
-  const found: CheckResult[] = [];
-  if (oldest > LONG_MS)
-    found.push(
-      fault(
-        'storage',
-        `${counted(pending, 'logout')} waiting, the oldest for ${duration(oldest)}`,
-        'See that an app that shares this storage runs and reaches the service, then look again with: debate-space outbox stats',
-      ),
-    );
-  if (parked > 0)
-    found.push(
-      fault(
-        'storage',
-        `${counted(parked, 'logout')} parked`,
-        'See causes and hints with: debate-space outbox parked; then: debate-space outbox retry --all',
-      ),
-    );
-  return found;
-}
-
-async function erasureProblems(erasures: DebateSpaceErasures): Promise<readonly CheckResult[]> {
-  const late: string[] = [];
-  for await (const { state, failed, reference } of erasures.list())
-    if (state === 'overdue' || failed > 0) late.push(reference);
-  if (late.length === 0) return [];
-  const hint =
-    'Look with: debate-space erasures status <reference>; fix the cause that it names, then: debate-space erasures retry <reference>';
-  return [fault('storage', `erasures overdue or failed: ${late.map(shown).join(', ')}`, hint)];
 }

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import type { LogoutHistoryEntry } from 'nestjs-debate-space';
-import { addExamples } from '../cli-context.js';
+import { addExamples, commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { withPlugin } from '../plugin.js';
-import { textInVariables } from '../variables.js';
+import { textInVariables } from '../settings.js';
 
 interface LogoutOptions {
   readonly wait: boolean;
@@ -17,6 +16,8 @@ const ACCEPTED = 'The service accepted the logout. It does not say whether it kn
 /** The app keeps no history: `logout.historyRetentionMs` is 0. */
 const GONE =
   'The logout has left the storage, which keeps no history of it: your app has sent it, or gave it up.';
+const WATCHES =
+  'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.';
 const LOOK_AGAIN_MS = 200;
 
 /** Logs one user out of the debate space. */
@@ -27,32 +28,24 @@ export function addLogout(program: Command, cli: CliContext): void {
     .argument('<uid>', 'under which the user was registered')
     .addOption(new Option('--no-wait', 'do not wait until your app has sent it').conflicts('executeHere'))
     .option('--execute-here', 'send it from here, and all else that waits in the storage, not from your app')
-    .action(async (uid: string, options: LogoutOptions, invoked: Command) => {
-      const { wait, executeHere = false } = options;
+    .action(async (uid: string, { wait, executeHere = false }: LogoutOptions, invoked: Command) => {
       const context = await commandContext(invoked, cli);
-      await withPlugin(
-        context,
-        { worker: executeHere, shared: !wait || executeHere },
-        async ({ events, outbox, service }) => {
-          let refusal: string | undefined;
-          events.events$.subscribe((event) => {
-            if (event.type !== 'logout-route-unexpected') return;
-            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
-          });
-          const known = new Set((await outbox.history(uid)).map(({ id }) => id));
-          await service.logoutUser(uid);
-          const look = async () =>
-            (await outbox.history(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
-          if (wait && !executeHere && context.settings.storage.engine !== 'memory') {
-            context.output.note(
-              'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.',
-            );
-          }
-          const logout = wait ? await settled(look, () => refusal, context) : await look();
-          const told = logout ? ACCEPTED : GONE;
-          context.output.answer(logout ?? { state: 'unknown' }, wait ? told : 'Queued; your app sends it.');
-        },
-      );
+      const needs = { worker: executeHere, shared: !wait || executeHere };
+      await withPlugin(context, needs, async ({ events, outbox, service }) => {
+        let refusal: string | undefined;
+        events.events$.subscribe((event) => {
+          if (event.type !== 'logout-route-unexpected') return;
+          refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
+        });
+        const known = new Set((await outbox.history(uid)).map(({ id }) => id));
+        await service.logoutUser(uid);
+        const look = async () =>
+          (await outbox.history(uid)).find(({ id, reason }) => !known.has(id) && reason === 'requested');
+        if (wait && !executeHere && context.settings.storage.engine !== 'memory') cli.output.note(WATCHES);
+        const logout = wait ? await settled(look, () => refusal, context) : await look();
+        const told = wait ? (logout ? ACCEPTED : GONE) : 'Queued; your app sends it.';
+        cli.output.answer(logout ?? { state: 'unknown' }, told);
+      });
     });
   addExamples(command, 'logout 4711', 'logout 4711 --no-wait');
 }
@@ -68,29 +61,25 @@ async function settled(
   { io: { interrupted }, output, settings }: CommandContext,
 ): Promise<LogoutHistoryEntry | undefined> {
   const told = new Set<string>();
-  for (;;) {
+  while (!interrupted.aborted) {
     const logout = await look();
-    if (!logout) return undefined;
-    if (logout.state === 'parked') {
+    if (!logout || logout.state === 'delivered') return logout;
+    const { state, cause, hint = '' } = logout;
+    if (state === 'parked')
       throw new Failure(
         'service',
-        `The service refused the logout (${logout.cause ?? ''}): ${textInVariables(logout.hint ?? '')}`,
+        `The service refused the logout (${cause ?? ''}): ${textInVariables(hint)}`,
       );
-    }
-    if (logout.state === 'delivered') return logout;
-    if (logout.state === 'discarded' || logout.state === 'superseded') {
-      throw new Failure('failed', `The logout was not sent (${logout.state}).`);
-    }
+    if (state === 'discarded' || state === 'superseded')
+      throw new Failure('failed', `The logout was not sent (${state}).`);
     const refused = refusal();
     if (refused !== undefined) throw new Failure('service', refused);
-    const { cause } = logout;
     if (cause !== undefined && !told.has(cause))
       output.note(`not delivered yet (${cause}); it is tried again`);
     if (cause !== undefined) told.add(cause);
     await delay(LOOK_AGAIN_MS, undefined, { signal: interrupted }).catch(() => undefined);
-    if (!interrupted.aborted) continue;
-    const isKept = settings.storage.engine !== 'memory';
-    const goOn = isKept ? 'it waits in the storage, and your app sends it' : 'run the command again';
-    throw new Failure('unfinished', `Interrupted before the service took the logout: ${goOn}.`);
   }
+  const isKept = settings.storage.engine !== 'memory';
+  const goOn = isKept ? 'it waits in the storage, and your app sends it' : 'run the command again';
+  throw new Failure('unfinished', `Interrupted before the service took the logout: ${goOn}.`);
 }

@@ -1,28 +1,27 @@
 import type { Command } from 'commander';
 import type {
   DebateSpaceOutbox,
+  EndReason,
   LogoutHistoryEntry,
   OutboxStats,
   ParkedLogout,
-  EndReason,
 } from 'nestjs-debate-space';
-import { confirm } from '../confirmation.js';
-import { addExamples, commandContext, type CliContext } from '../cli-context.js';
+import { addExamples, commandContext, confirm, whole, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { whole } from './users.js';
-import { withPlugin } from '../plugin.js';
 import { counted, date, duration, shown, table } from '../output.js';
-import { textInVariables } from '../variables.js';
-
-const PAGE = 1000;
+import { withPlugin } from '../plugin.js';
+import { textInVariables } from '../settings.js';
 
 interface Chosen {
   readonly all?: boolean;
   readonly yes?: boolean;
 }
 
+const PAGE = 1000;
+
 /** Logouts that wait, and those that are parked. Sends nothing itself, but for `drain`. */
 export function addOutbox(program: Command, cli: CliContext): void {
+  const { io, output } = cli;
   const group = program
     .command('outbox')
     .description('see and retry the logouts that wait in the storage of your app');
@@ -35,82 +34,75 @@ export function addOutbox(program: Command, cli: CliContext): void {
     'outbox retry --all',
     'outbox discard 001795423393235-576b70aa-8c1f-4f0e-9d6f-3b1f6f0f8f11',
   );
-  const needs = { worker: false, shared: true };
+  const withOutbox = async (command: Command, work: (outbox: DebateSpaceOutbox) => Promise<void>) =>
+    withPlugin(await commandContext(command, cli), { worker: false, shared: true }, ({ outbox }) =>
+      work(outbox),
+    );
 
   group
     .command('stats')
     .description('how many logouts wait, and for how long')
-    .action(async (_: object, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action((_: object, command: Command) =>
+      withOutbox(command, async (outbox) => {
         const stats = await outbox.stats();
         if (stats.unreadableMs !== undefined)
           throw new Failure('configuration', 'The storage cannot be read.');
-        context.output.answer(stats, statsText(stats));
-      });
-    });
+        output.answer(stats, statsText(stats));
+      }),
+    );
 
   group
     .command('drain')
     .description('deliver what is due in the storage: logouts first, then erasures')
     .option('--timeout <seconds>', 'how long it may take, from 1 to 3600', whole(1, 3_600), 60)
-    .action(async ({ timeout }: { timeout: number }, command: Command) => {
-      const context = await commandContext(command, cli);
-      const { io, output } = context;
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action(({ timeout }: { timeout: number }, command: Command) =>
+      withOutbox(command, async (outbox) => {
         output.note('Erasures that are due run here, without `erasure.beforeErase` of your app.');
-        const drain = { timeoutMs: timeout * 1000, signal: io.interrupted };
-        const stats = await outbox.drain(drain);
+        const stats = await outbox.drain({ timeoutMs: timeout * 1000, signal: io.interrupted });
         output.answer(stats, statsText(stats));
         if (!stats.drained)
           throw new Failure('unfinished', 'Some of it is still due. Run the command again.');
-      });
-    });
+      }),
+    );
 
   group
     .command('parked')
     .description('the parked logouts with a hint, the longest parked first; shows uids')
     .option('--limit <n>', 'how many at most, from 1 to 1000', whole(1, PAGE), 100)
     .option('--skip <n>', 'how many to leave out', whole(0), 0)
-    .action(async (page: { limit: number; skip: number }, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action((page: { limit: number; skip: number }, command: Command) =>
+      withOutbox(command, async (outbox) => {
         const parked = await outbox.parked(page);
-        context.output.answer(parked, parked.length > 0 ? parkedText(parked) : 'Nothing is parked.');
-      });
-    });
+        output.answer(parked, parked.length > 0 ? parkedText(parked) : 'Nothing is parked.');
+      }),
+    );
 
   group
     .command('history')
     .description("what became of a user's logouts")
     .argument('<uid>', 'under which the user was registered')
-    .action(async (uid: string, _: object, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action((uid: string, _: object, command: Command) =>
+      withOutbox(command, async (outbox) => {
         const logouts = await outbox.history(uid);
-        context.output.answer(
+        output.answer(
           logouts,
           logouts.length > 0 ? historyText(logouts) : 'No logout of this user is known.',
         );
-      });
-    });
+      }),
+    );
 
   group
     .command('retry')
     .description('have parked logouts sent again, by the app that shares the storage')
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
-    .action(async (ids: string[], { all }: Chosen, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
-        const retried = await applied(await chosen(outbox, ids, all), (id) => outbox.retry(id));
-        context.output.answer(
-          { retried },
-          `${counted(retried, 'logout')} due again; your app sends what is due.`,
-        );
+    .action((ids: string[], { all }: Chosen, command: Command) =>
+      withOutbox(command, async (outbox) => {
+        const retried = await changed(await chosen(outbox, ids, all), (id) => outbox.retry(id));
+        output.answer({ retried }, `${counted(retried, 'logout')} due again; your app sends what is due.`);
         requireAll(ids, retried);
-      });
-    });
+      }),
+    );
 
   group
     .command('discard')
@@ -118,32 +110,21 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
     .option('--yes', 'do not ask for confirmation')
-    .action(async (ids: string[], { all, yes }: Chosen, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action((ids: string[], { all, yes }: Chosen, command: Command) =>
+      withOutbox(command, async (outbox) => {
         const given = await chosen(outbox, ids, all);
-        if (yes !== true && given.length > 0) {
-          const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
-          await confirm(context, consequence, `discard ${given.length}`);
-        }
-        const discarded = await applied(given, (id) => outbox.discard(id));
-        context.output.answer(
-          { discarded },
-          `${counted(discarded, 'logout')} discarded. They will not be sent.`,
-        );
+        const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
+        if (yes !== true && given.length > 0) await confirm(cli, consequence, `discard ${given.length}`);
+        const discarded = await changed(given, (id) => outbox.discard(id));
+        output.answer({ discarded }, `${counted(discarded, 'logout')} discarded. They will not be sent.`);
         requireAll(ids, discarded);
-      });
-    });
+      }),
+    );
 }
 
-async function chosen(
-  outbox: DebateSpaceOutbox,
-  ids: readonly string[],
-  all: boolean | undefined,
-): Promise<readonly string[]> {
-  if ((all === true) === ids.length > 0)
-    throw new Failure('usage', 'Name the ids of parked logouts, or --all.');
-  if (all !== true) return [...new Set(ids)];
+async function chosen(outbox: DebateSpaceOutbox, ids: readonly string[], all = false): Promise<string[]> {
+  if (all === ids.length > 0) throw new Failure('usage', 'Name the ids of parked logouts, or --all.');
+  if (!all) return [...new Set(ids)];
   const found: string[] = [];
   for (;;) {
     const page = await outbox.parked({ limit: PAGE, skip: found.length });
@@ -153,71 +134,21 @@ async function chosen(
 }
 
 /** @throws {Failure} when none of them was parked */
-async function applied(ids: readonly string[], change: (id: string) => Promise<boolean>): Promise<number> {
-  let changed = 0;
-  for (const id of ids) if (await change(id)) changed += 1;
-  if (changed === 0 && ids.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
-  return changed;
+async function changed(ids: readonly string[], change: (id: string) => Promise<boolean>): Promise<number> {
+  let count = 0;
+  for (const id of ids) if (await change(id)) count += 1;
+  if (count === 0 && ids.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
+  return count;
 }
 
 /** @param ids named on the command line; with `--all`, which names none, others may have been faster */
-function requireAll(ids: readonly string[], changed: number): void {
-  const missing = new Set(ids).size - changed;
+function requireAll(ids: readonly string[], count: number): void {
+  const missing = new Set(ids).size - count;
   if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
 }
 
-export function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
-  const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
-  return table([
-    ['engine', engine],
-    ['pending', `${pending}${oldest}`],
-    ['parked', String(parked)],
-  ]);
-}
-
-/** With a heading, and below each logout what to do. */
-export function parkedText(logouts: readonly ParkedLogout[]): string {
-  const rows = logouts.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause }) => [
-    id,
-    shown(uid),
-    date(endedAt),
-    date(parkedAt),
-    String(attempts),
-    cause,
-    reasonText[reason],
-  ]);
-  const headings = ['ID', 'UID', 'ENDED', 'PARKED', 'TRIES', 'CAUSE', 'REASON'];
-  return withHints(table([headings, ...rows]), logouts);
-}
-
-export function historyText(logouts: readonly LogoutHistoryEntry[]): string {
-  const rows = logouts.map(({ id, state, endedAt, attempts, cause = '–', dueAt, finishedAt, reason }) => [
-    id,
-    state,
-    date(endedAt),
-    finishedAt ? date(finishedAt) : dueAt ? `due ${date(dueAt)}` : '–',
-    String(attempts),
-    cause,
-    reasonText[reason],
-  ]);
-  const headings = ['ID', 'STATE', 'ENDED', 'FINISHED', 'TRIES', 'CAUSE', 'REASON'];
-  return withHints(table([headings, ...rows]), logouts);
-}
-
-/** @param lines the first one is the heading */
-function withHints(lines: string, logouts: readonly { readonly hint?: string | undefined }[]): string {
-  const [heading = '', ...rows] = lines.split('\n');
-  return [
-    heading,
-    ...rows.flatMap((row, n) => {
-      const { hint } = logouts[n] ?? {};
-      return hint === undefined ? [row] : [row, `  → ${textInVariables(hint)}`];
-    }),
-  ].join('\n');
-}
-
 /** Why a user is logged out, for people. */
-export const reasonText: Readonly<Record<EndReason, string>> = {
+const REASONS: Readonly<Record<EndReason, string>> = {
   destroyed: 'session ended',
   'user-removed': 'user removed from the session',
   'user-replaced': 'another user took over the session',
@@ -228,3 +159,43 @@ export const reasonText: Readonly<Record<EndReason, string>> = {
   requested: 'requested',
   erasure: 'before an erasure',
 };
+
+function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
+  const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
+  const rows = { engine, pending: `${pending}${oldest}`, parked: String(parked) };
+  return table(Object.entries(rows));
+}
+
+function parkedText(logouts: readonly ParkedLogout[]): string {
+  const rows = logouts.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause }) => [
+    id,
+    shown(uid),
+    date(endedAt),
+    date(parkedAt),
+    String(attempts),
+    cause,
+    REASONS[reason],
+  ]);
+  return withHints([['ID', 'UID', 'ENDED', 'PARKED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
+}
+
+function historyText(logouts: readonly LogoutHistoryEntry[]): string {
+  const rows = logouts.map(({ id, state, endedAt, attempts, cause = '–', dueAt, finishedAt, reason }) => {
+    const finished = finishedAt ? date(finishedAt) : dueAt ? `due ${date(dueAt)}` : '–';
+    return [id, state, date(endedAt), finished, String(attempts), cause, REASONS[reason]];
+  });
+  return withHints([['ID', 'STATE', 'ENDED', 'FINISHED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
+}
+
+/** @param rows the first one is the heading; below each other, what to do about its logout */
+function withHints(
+  rows: readonly string[][],
+  logouts: readonly { readonly hint?: string | undefined }[],
+): string {
+  const [heading = '', ...lines] = table(rows).split('\n');
+  const hinted = lines.flatMap((line, n) => {
+    const { hint } = logouts[n] ?? {};
+    return hint === undefined ? [line] : [line, `  → ${textInVariables(hint)}`];
+  });
+  return [heading, ...hinted].join('\n');
+}

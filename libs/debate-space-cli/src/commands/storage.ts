@@ -1,6 +1,5 @@
 import { Option, type Command } from 'commander';
-import type { CliContext } from '../cli-context.js';
-import { addExamples } from '../cli-context.js';
+import { addExamples, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 
 const DIALECTS = ['postgres', 'mysql', 'sqlite'] as const;
@@ -21,14 +20,11 @@ export function addStorage(program: Command, cli: CliContext): void {
     'storage migration --dialect postgres --schema debate',
     'storage migration --dialect mysql > debate-space.sql',
   );
+  const dialect = new Option('--dialect <name>', 'of the database; mysql also for MariaDB');
   group
     .command('migration')
     .description('print the SQL that creates the tables, for a role that may; runs nothing')
-    .addOption(
-      new Option('--dialect <name>', 'of the database; mysql also for MariaDB')
-        .choices(DIALECTS)
-        .makeOptionMandatory(),
-    )
+    .addOption(dialect.choices(DIALECTS).makeOptionMandatory())
     .option('--schema <name>', 'with postgres: the schema of the tables, which must exist (default: public)')
     .option('--prefix <text>', 'with mysql: what the names of the tables begin with')
     .action(async ({ dialect, schema, prefix }: Chosen) => {

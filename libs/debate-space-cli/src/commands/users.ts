@@ -1,26 +1,33 @@
-import { InvalidArgumentError, type Command } from 'commander';
-import type { DebateSpaceService, DebateSpaceUser, UserPage } from 'nestjs-debate-space';
-import { addExamples, commandContext, type CliContext } from '../cli-context.js';
-import type { ExportOptions } from '../users-export.js';
-import { codeOf, Failure } from '../failure.js';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { DebateSpaceService, OrphanedUser, UserPage } from 'nestjs-debate-space';
+import { addExamples, commandContext, whole, type CliContext } from '../cli-context.js';
+import { Failure } from '../failure.js';
+import { counted, shown, table } from '../output.js';
 import { withPlugin } from '../plugin.js';
-import { shown, table } from '../output.js';
-import { UID_FORMATS } from '../uid-format.js';
+import { progressDisplay } from '../progress.js';
+import { readUids, UID_FORMATS, type UidListOptions } from '../uid-list.js';
+import { exportUsers, type ExportOptions } from '../users-export.js';
 
-interface OrphansOptions {
+interface ListOptions {
+  readonly page?: number;
+  readonly perPage?: number;
+  readonly filter?: Filters;
+}
+interface OrphansOptions extends Pick<UidListOptions, 'format' | 'column'> {
   readonly accounts: string;
-  readonly format?: string;
-  readonly column?: string;
   readonly allowNoMatch?: boolean;
 }
+type Filters = Readonly<Record<string, readonly string[]>>;
 
 /** Of the interface; the service refuses more. */
 const MAX_PER_PAGE = 100;
 
-type Filters = Readonly<Record<string, readonly string[]>>;
-
 /** Reads users; changes nothing. */
 export function addUsers(program: Command, cli: CliContext): void {
+  const {
+    io: { interrupted: signal },
+    output,
+  } = cli;
   const users = program
     .command('users')
     .description('read the users that are registered in the debate space');
@@ -31,6 +38,8 @@ export function addUsers(program: Command, cli: CliContext): void {
     'users export --format csv --columns uid,email --out users.csv',
     'users orphans --accounts accounts.csv --column id > orphans.txt',
   );
+  const withService = async (command: Command, work: (service: DebateSpaceService) => Promise<void>) =>
+    withPlugin(await commandContext(command, cli), { worker: false }, ({ service }) => work(service));
 
   users
     .command('list')
@@ -42,43 +51,40 @@ export function addUsers(program: Command, cli: CliContext): void {
       'a filter of the service, such as created_at.gte=2026-01-01; may be repeated',
       filter,
     )
-    .action(async (options: { page?: number; perPage?: number; filter?: Filters }, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, { worker: false }, async ({ service }) => {
-        const query = { ...options.filter, page: options.page, perPage: options.perPage };
-        const page = await service.listUsers(query, { signal: cli.io.interrupted });
-        context.output.answer(page, pageText(page));
-      });
-    });
+    .action(({ filter, page, perPage }: ListOptions, command: Command) =>
+      withService(command, async (service) => {
+        const listed = await service.listUsers({ ...filter, page, perPage }, { signal });
+        output.answer(listed, pageText(listed));
+      }),
+    );
 
   users
     .command('find')
     .description('one user, by the uid')
     .argument('<uid>', 'under which the user was registered')
-    .action(async (uid: string, _: object, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, { worker: false }, async ({ service }) => {
-        const found = await findUser(service, uid, cli.io.interrupted);
+    .action((uid: string, _: object, command: Command) =>
+      withService(command, async (service) => {
+        // Without an end: a person who waits at a terminal can interrupt it.
+        const found = await service.findUser(uid, { signal, maxPages: Number.MAX_SAFE_INTEGER });
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
-        const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
-        context.output.answer(found, table(fields));
-      });
-    });
+        output.answer(
+          found,
+          table(Object.entries(found).map(([name, value]) => [shown(name), shown(value)])),
+        );
+      }),
+    );
 
   users
     .command('export')
     .description('all users, as NDJSON or CSV')
-    .option('--format <format>', 'ndjson or csv', oneOf('ndjson', 'csv'), 'ndjson')
+    .addOption(new Option('--format <format>', 'of the answer').choices(['ndjson', 'csv']).default('ndjson'))
     .option('--columns <names>', 'which fields, separated by commas', columns)
     .option('--filter <name=value>', 'a filter of the service; may be repeated', filter)
     .option('--out <file>', 'a new file, readable by you only; default: stdout')
     .action(async (options: ExportOptions, command: Command) => {
-      const context = await commandContext(command, cli);
-      if (context.output.json && options.out === undefined && options.format === 'csv') {
+      if (output.json && options.out === undefined && options.format === 'csv')
         throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
-      }
-      const { exportUsers } = await import('../users-export.js');
-      await withPlugin(context, { worker: false }, ({ service }) => exportUsers(service, context, options));
+      await withService(command, (service) => exportUsers(service, cli, options));
     });
 
   users
@@ -86,42 +92,54 @@ export function addUsers(program: Command, cli: CliContext): void {
     .description('the users whose account in your app is gone, as a list for erase --file')
     .requiredOption(
       '--accounts <file>',
-      'the uids of all accounts of your app: .csv, .ndjson or .txt, one a line; - is stdin',
+      'the uids of all accounts of your app: .csv or .txt, one a line; - is stdin',
     )
-    .option(
-      '--format <format>',
-      'of the file: csv, ndjson or lines; default: by its extension',
-      oneOf(...UID_FORMATS),
-    )
-    .option('--column <name>', 'of a CSV, or the member of an NDJSON object; default: uid')
+    .addOption(new Option('--format <format>', 'of the file; default: by its extension').choices(UID_FORMATS))
+    .option('--column <name>', 'of a CSV; default: uid')
     .option('--allow-no-match', 'go on when none of the first 100 users has an account')
-    .action(async ({ accounts, format, column, allowNoMatch = false }: OrphansOptions, command: Command) => {
-      const { uidList } = await import('../uid-list.js');
-      const { accountsOf, printOrphans } = await import('../orphans.js');
-      const list = uidList({ uids: [], file: accounts, format, column }, cli.io);
-      const existing = await accountsOf(list); // before anything is requested
-      const context = await commandContext(command, cli);
-      await withPlugin(context, { worker: false }, ({ service }) =>
-        printOrphans(service, existing, allowNoMatch, context),
-      );
+    .action(async ({ accounts, allowNoMatch = false, ...list }: OrphansOptions, command: Command) => {
+      // Before anything is requested: an account that cannot be read would make its user an orphan.
+      const { lines } = await readUids({ file: accounts, ...list }, cli.io);
+      await withService(command, (service) => printOrphans(service, lines, allowNoMatch, cli));
     });
 }
 
-/** Without an end: a person who waits at a terminal can interrupt it. */
-async function findUser(
-  debateSpace: DebateSpaceService,
-  uid: string,
-  signal: AbortSignal,
-): Promise<DebateSpaceUser | undefined> {
+/** Writes the users that have no account: their uids, one a line, as `erase --file` reads them, or with `--json` each user. */
+async function printOrphans(
+  service: DebateSpaceService,
+  accounts: { has(uid: string): boolean },
+  allowNoMatch: boolean,
+  { io, output }: CliContext,
+): Promise<void> {
+  const { interrupted: signal, stdout } = io;
+  const { namedUid } = await import('nestjs-debate-space/internal');
+  const counts = { users: 0, orphans: 0, unusable: 0 };
+  const { total = 0 } = await service.listUsers({ perPage: 1 }, { signal });
+  // On a terminal, a bar and the uids would tear each other.
+  const display = stdout.isTTY === true ? undefined : await progressDisplay(io);
+  const findAccounts = (uids: readonly string[]): string[] => {
+    const existing = uids.filter((uid) => accounts.has(uid));
+    counts.users += uids.length;
+    counts.orphans += uids.length - existing.length;
+    display?.show(counts.users, Math.max(counts.users, total), ` | ${counts.orphans} without an account`);
+    return existing;
+  };
+  async function* lines(orphans: AsyncIterable<OrphanedUser>): AsyncGenerator<string> {
+    for await (const user of orphans) {
+      if (output.json) yield `${JSON.stringify(user)}\n`;
+      else if (typeof namedUid(user.uid) === 'string') yield `${user.uid}\n`;
+      else counts.unusable += 1; // a line break in it would name other users
+    }
+  }
   try {
-    return await debateSpace.findUser(uid, { signal, maxPages: 1 });
-  } catch (error) {
-    if (codeOf(error) !== 'ERR_DEBATE_SPACE_PAGE_LIMIT') throw error;
+    const isWritten = await output.stream(lines(service.orphans(findAccounts, { signal, allowNoMatch })));
+    if (!isWritten) return;
+  } finally {
+    display?.end();
   }
-  for await (const user of debateSpace.users({ perPage: 100 }, { signal })) {
-    if (user.uid === uid) return user;
-  }
-  return undefined;
+  output.note(`${counted(counts.users, 'user')} with a uid, ${counts.orphans} of them without an account.`);
+  if (counts.unusable > 0)
+    output.note(`${counts.unusable} of these are left out: their uids cannot be erased. --json shows them.`);
 }
 
 function filter(text: string, earlier: Filters = {}): Filters {
@@ -137,37 +155,13 @@ function columns(text: string): readonly string[] {
   return names;
 }
 
-function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
-  return (text) => {
-    const found = values.find((value) => value === text);
-    if (found === undefined) throw new InvalidArgumentError(`It must be ${values.join(' or ')}.`);
-    return found;
-  };
-}
-
 function pageText({ users, page, totalPages, total, nextPage }: UserPage): string {
-  const rows = users.map((user) => [
-    shown(user.uid),
-    shown(nameOf(user)),
-    shown(user.email),
-    shown(user.created_at),
-  ]);
+  const rows = users.map(
+    ({ uid, full_name: full, first_name: first, last_name: last, email, created_at: at }) =>
+      [uid, full ?? [first, last].filter(Boolean).join(' '), email, at].map(shown),
+  );
   const of = totalPages === undefined ? '' : ` of ${totalPages}`;
   const all = total === undefined ? '' : `, ${total} users in all`;
   const next = nextPage === undefined ? '' : `; next: --page ${nextPage}`;
   return `${table([['uid', 'name', 'e-mail', 'created'], ...rows])}\n\npage ${page}${of}${all}${next}`;
-}
-
-function nameOf({ full_name: full, first_name: first, last_name: last }: DebateSpaceUser): string {
-  return full ?? [first, last].filter(Boolean).join(' ');
-}
-
-/** A whole number in an option of the command line. */
-export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
-    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
-  };
 }

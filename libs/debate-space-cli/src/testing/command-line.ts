@@ -1,6 +1,10 @@
+import { afterEach, beforeEach } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { runCli } from '../run-cli.js';
 
 export const keys = {
@@ -116,4 +120,52 @@ function stdinOf({
   const stdin = Object.assign(new PassThrough(), { isTTY: isTerminal });
   if (typed !== undefined) stdin.write(`${typed}\n`);
   return stdin;
+}
+
+/** For each test of a spec: a simulated service with users, and an empty folder. */
+export class Scene {
+  env: NodeJS.ProcessEnv = {};
+  folder = '';
+  #service: DebateSpaceSimulator | undefined;
+
+  constructor(uids: readonly string[] = ['ada', 'ben', 'cleo']) {
+    beforeEach(async () => {
+      this.folder = await mkdtemp(join(tmpdir(), 'cli-'));
+      const [apiKey, secretKey] = [keys.DEBATE_SPACE_API_KEY, keys.DEBATE_SPACE_SECRET_KEY];
+      const users = uids.map((uid) => ({ uid }));
+      this.#service = await DebateSpaceSimulator.start({ apiKey, secretKey, users, rateLimit: false });
+      this.env = configuredFor(this.service, { DEBATE_SPACE_RATE_LIMIT: 'off' });
+    });
+    afterEach(async () => {
+      await this.service.stop();
+      await rm(this.folder, { recursive: true });
+    });
+  }
+
+  get service(): DebateSpaceSimulator {
+    if (!this.#service) throw new Error('A scene has a service while a test runs.');
+    return this.#service;
+  }
+
+  get uids(): readonly (string | null)[] {
+    return this.service.users.all().flatMap(({ uid }) => uid ?? []);
+  }
+
+  /** Writes a file into the folder. */
+  write(name: string, text: string | Uint8Array): Promise<void> {
+    return writeFile(join(this.folder, name), text);
+  }
+
+  run(args: string, terminal: Terminal = {}): ReturnType<typeof run> {
+    return run(args, { env: this.env, folder: this.folder, ...terminal });
+  }
+
+  start(args: string, terminal: Terminal = {}): RunningCommand {
+    return start(args, { env: this.env, folder: this.folder, ...terminal });
+  }
+
+  /** The answer with `--json`. */
+  async answer(args: string): Promise<unknown> {
+    return JSON.parse((await this.run(`${args} --json`)).out);
+  }
 }

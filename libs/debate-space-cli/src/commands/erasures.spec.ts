@@ -1,40 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
-import { configuredFor, keys, run, start } from '../../libs/debate-space-cli/src/testing/command-line.js';
-import { sqliteFile } from '../../libs/debate-space-cli/src/testing/storages.js';
+import { keys, run, Scene } from '../testing/command-line.js';
+import { sqliteFile } from '../testing/storages.js';
 
 describe('the erasures in the storage of an app', () => {
-  let folder: string;
+  const scene = new Scene();
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'cli-sqlite-'));
-  });
-  afterEach(async () => {
-    await rm(folder, { recursive: true });
-  });
-
-  let service: DebateSpaceSimulator;
-  let env: NodeJS.ProcessEnv;
-  beforeEach(async () => {
-    service = await DebateSpaceSimulator.start({
-      apiKey: keys.DEBATE_SPACE_API_KEY,
-      secretKey: keys.DEBATE_SPACE_SECRET_KEY,
-      users: [{ uid: 'ada' }, { uid: 'ben' }, { uid: 'cleo' }],
-      rateLimit: false,
-    });
-    env = configuredFor(service, {
-      DEBATE_SPACE_RATE_LIMIT: 'off',
-      ...(await sqliteFile(join(folder, 'debate-space.db'))),
-    });
-  });
-  afterEach(async () => {
-    await service.stop();
+    Object.assign(scene.env, await sqliteFile(join(scene.folder, 'debate-space.db')));
   });
 
   /** An app that shares the storage with the commands. */
@@ -43,90 +19,84 @@ describe('the erasures in the storage of an app', () => {
       DebateSpaceModule.forRoot({
         apiKey: keys.DEBATE_SPACE_API_KEY,
         secretKey: keys.DEBATE_SPACE_SECRET_KEY,
-        applicationName: service.applicationName,
-        authUrl: service.url,
-        storage: sqliteStorage({ path: join(folder, 'debate-space.db') }),
+        applicationName: scene.service.applicationName,
+        authUrl: scene.service.url,
+        storage: sqliteStorage({ path: join(scene.folder, 'debate-space.db') }),
         erasure,
       }),
       { logger: false },
     );
 
-  const answer = async (command: string): Promise<unknown> =>
-    JSON.parse((await run(`${command} --json`, { env })).out);
-
   describe('an erasure that was left to the app', () => {
     beforeEach(async () => {
-      const { code } = await run('erase ada ben --mode delete --reference case-1 --no-wait --yes', { env });
+      const { code } = await scene.run('erase ada ben --mode delete --reference case-1 --no-wait --yes');
       expect(code).toBe(0);
     });
 
     it('is noted, and nothing is sent', async () => {
-      expect(await answer('erasures status case-1')).toMatchObject({
+      expect(await scene.answer('erasures status case-1')).toMatchObject({
         total: 2,
         waiting: 2,
         complete: true,
       });
-      const { out } = await run('erasures status case-1', { env });
+      const { out } = await scene.run('erasures status case-1');
       expect(out).toMatch(/^waiting +2$/m);
-      expect(service.received.all).toEqual([]);
+      expect(scene.service.received.all).toEqual([]);
     });
 
     it('is not said to run when it has begun and no process works on it', async () => {
-      await service.goDown();
-      const working = start(
-        'erase ada ben --mode delete --reference case-1 --execute-here --yes', // fails
-        { env },
-      );
+      await scene.service.goDown();
+      const working = scene.start('erase ada ben --mode delete --reference case-1 --execute-here --yes');
       await working.waitForStderr('not done at the first attempt');
       working.interrupt();
       await working.code;
-      const { out } = await run('erasures status case-1', { env });
+      const { out } = await scene.run('erasures status case-1');
       expect(out).toMatch(/^state +(running|waiting)$/m);
     });
 
     it('is not carried out by a command that is not confirmed', async () => {
-      expect(await run('erase cleo --mode delete', { env, typed: 'no' })).toMatchObject({ code: 1 });
-      expect(await answer('erasures status case-1')).toMatchObject({ waiting: 2 });
-      expect(service.received.of('delete')).toEqual([]);
+      expect(await scene.run('erase cleo --mode delete', { typed: 'no' })).toMatchObject({ code: 1 });
+      expect(await scene.answer('erasures status case-1')).toMatchObject({ waiting: 2 });
+      expect(scene.service.received.of('delete')).toEqual([]);
     });
 
     it('is listed with the others, the newest first', async () => {
-      await run('erase cleo --mode anonymize --reference case-2 --no-wait --yes', { env });
-      const { out } = await run('erasures list --json', { env });
+      await scene.run('erase cleo --mode anonymize --reference case-2 --no-wait --yes');
+      const { out } = await scene.run('erasures list --json');
       const lines = out
         .trimEnd()
         .split('\n')
         .map((line) => JSON.parse(line) as unknown);
       expect(lines).toMatchObject([{ reference: 'case-2' }, { reference: 'case-1' }]);
-      expect((await run('erasures list', { env })).out).toMatch(/delete +waiting +0 of 2 +case-1$/m);
+      expect((await scene.run('erasures list')).out).toMatch(/delete +waiting +0 of 2 +case-1$/m);
     });
 
     it('can be paused and resumed', async () => {
-      expect(await answer('erasures pause case-1')).toMatchObject({ state: 'paused' });
-      expect(await answer('erasures resume case-1')).toMatchObject({ state: 'waiting' });
+      expect(await scene.answer('erasures pause case-1')).toMatchObject({ state: 'paused' });
+      expect(await scene.answer('erasures resume case-1')).toMatchObject({ state: 'waiting' });
     });
 
     it('is tried again for the failed users', async () => {
-      expect(await answer('erasures retry case-1')).toMatchObject({ state: 'waiting', failed: 0 });
-      expect(await run('erasures retry nothing', { env })).toMatchObject({ code: 1 });
+      expect(await scene.answer('erasures retry case-1')).toMatchObject({ state: 'waiting', failed: 0 });
+      expect(await scene.run('erasures retry nothing')).toMatchObject({ code: 1 });
     });
 
     it('can be canceled, when that is typed', async () => {
-      expect(await run('erasures cancel case-1', { env })).toMatchObject({ code: 2 });
-      expect(await run('erasures cancel case-1', { env, typed: 'no' })).toMatchObject({ code: 1 });
-      const { code, err } = await run('erasures cancel case-1', { env, typed: 'cancel 2' });
+      expect(await scene.run('erasures cancel case-1')).toMatchObject({ code: 2 });
+      expect(await scene.run('erasures cancel case-1', { typed: 'no' })).toMatchObject({ code: 1 });
+      const { code, err } = await scene.run('erasures cancel case-1', { typed: 'cancel 2' });
       expect(code).toBe(0);
       expect(err).toContain('2 users of case-1 would not be erased');
-      expect(await answer('erasures status case-1')).toMatchObject({ state: 'canceled', canceled: 2 });
-      expect((await run('erasures list', { env })).out).toMatch(/canceled +0 of 2, 2 canceled +case-1$/m);
+      expect(await scene.answer('erasures status case-1')).toMatchObject({ state: 'canceled', canceled: 2 });
+      expect((await scene.run('erasures list')).out).toMatch(/canceled +0 of 2, 2 canceled +case-1$/m);
     });
 
     it('can be canceled by a script', async () => {
-      expect(await answer('erasures cancel case-1 --yes')).toMatchObject({ canceled: 2 });
+      expect(await scene.answer('erasures cancel case-1 --yes')).toMatchObject({ canceled: 2 });
     });
 
     it('is only watched by the same command, unless --execute-here is given', async () => {
-      const watching = start('erase ada ben --mode delete --reference case-1 --yes', { env });
+      const watching = scene.start('erase ada ben --mode delete --reference case-1 --yes');
       await watching.waitForStderr('this command only watches');
       watching.interrupt();
       expect(await watching.code).toBe(5);
@@ -134,29 +104,29 @@ describe('the erasures in the storage of an app', () => {
         'This command only watched: your app goes on erasing them. To stop that:',
       );
       expect(watching.err()).not.toContain('Stopped');
-      expect(service.received.count).toBe(0);
-      const both = await run('erase ada --mode delete --yes --no-wait --execute-here', { env });
+      expect(scene.service.received.count).toBe(0);
+      const both = await scene.run('erase ada --mode delete --yes --no-wait --execute-here');
       expect(both).toMatchObject({ code: 2 });
     });
 
     it('can be carried out here by the same command, and watched from elsewhere', async () => {
-      const watching = start('erasures status case-1 --watch --json', { env });
+      const watching = scene.start('erasures status case-1 --watch --json');
       await watching.waitForStderr('0 of 2');
       expect(
-        await run('erase ada ben --mode delete --reference case-1 --execute-here --yes', { env }),
+        await scene.run('erase ada ben --mode delete --reference case-1 --execute-here --yes'),
       ).toMatchObject({
         code: 0,
       });
       expect(await watching.code).toBe(0);
       expect(JSON.parse(watching.out())).toMatchObject({ state: 'done', done: 2 });
-      expect(service.users.all()).toMatchObject([{ uid: 'cleo' }]);
+      expect(scene.service.users.all()).toMatchObject([{ uid: 'cleo' }]);
     });
   });
 
   describe('while the service is down', () => {
     let app: INestApplicationContext;
     beforeEach(async () => {
-      await service.goDown();
+      await scene.service.goDown();
       app = await startApp();
     });
     afterEach(async () => {
@@ -164,13 +134,13 @@ describe('the erasures in the storage of an app', () => {
     });
 
     it('a command that watches says why nothing is done, and when it is tried again', async () => {
-      const watching = start('erase ada ben --mode delete --reference case-1 --yes', { env });
+      const watching = scene.start('erase ada ben --mode delete --reference case-1 --yes');
       await watching.waitForStderr('not done at the first attempt (');
       watching.interrupt();
       expect(await watching.code).toBe(5);
-      const { out } = await run('erasures status case-1', { env });
+      const { out } = await scene.run('erasures status case-1');
       expect(out).toMatch(/^last failure +\S.*; (next attempt in \d+ s|the next attempt is due)$/m);
-      const status = (await answer('erasures status case-1')) as { retrying?: { cause: string } };
+      const status = (await scene.answer('erasures status case-1')) as { retrying?: { cause: string } };
       expect(watching.err()).toContain(`not done at the first attempt (${status.retrying?.cause})`);
     });
   });
@@ -181,33 +151,33 @@ describe('the erasures in the storage of an app', () => {
         beforeErase: ({ uid }) => (uid === 'ben' ? { veto: 'legal hold' } : undefined),
       });
       try {
-        const { code, out, err } = await run('erase ada ben --mode delete --reference case-1 --yes --json', {
-          env,
-        });
+        const { code, out, err } = await scene.run(
+          'erase ada ben --mode delete --reference case-1 --yes --json',
+        );
         expect(code).toBe(7);
         expect(JSON.parse(out)).toMatchObject({ state: 'done', done: 1, vetoed: 1 });
         expect(err).toContain('Not erased: 1 user vetoed by erasure.beforeErase.');
-        expect(await run('erasures status case-1 --watch', { env })).toMatchObject({ code: 7 });
-        expect(await run('erasures status case-1', { env })).toMatchObject({ code: 0 });
+        expect(await scene.run('erasures status case-1 --watch')).toMatchObject({ code: 7 });
+        expect(await scene.run('erasures status case-1')).toMatchObject({ code: 0 });
       } finally {
         await app.close();
       }
     });
 
     it('ends with 8 when it was canceled', async () => {
-      const erasing = start('erase ada ben --mode delete --reference case-1 --yes', { env });
+      const erasing = scene.start('erase ada ben --mode delete --reference case-1 --yes');
       await erasing.waitForStderr('this command only watches');
-      const watching = start('erasures status case-1 --watch', { env });
+      const watching = scene.start('erasures status case-1 --watch');
       await watching.waitForStderr('0 of 2');
-      await run('erasures cancel case-1 --yes', { env });
+      await scene.run('erasures cancel case-1 --yes');
       expect([await erasing.code, await watching.code]).toEqual([8, 8]);
       expect(watching.err()).not.toContain('2 of 2');
       expect(erasing.err()).toContain('Not erased: 2 users canceled.');
     });
 
     it('ends with 5 when the watching is interrupted before', async () => {
-      await run('erase ada --mode delete --reference case-1 --no-wait --yes', { env });
-      const { code, waitForStderr, interrupt, err } = start('erasures status case-1 --watch', { env });
+      await scene.run('erase ada --mode delete --reference case-1 --no-wait --yes');
+      const { code, waitForStderr, interrupt, err } = scene.start('erasures status case-1 --watch');
       await waitForStderr('0 of 1');
       interrupt();
       expect(await code).toBe(5);
@@ -219,9 +189,9 @@ describe('the erasures in the storage of an app', () => {
     });
 
     it('says that nobody goes on, when the reference is paused', async () => {
-      await run('erase ada --mode delete --reference case-1 --no-wait --yes', { env });
-      await run('erasures pause case-1', { env });
-      const { code, waitForStderr, interrupt, err } = start('erasures status case-1 --watch', { env });
+      await scene.run('erase ada --mode delete --reference case-1 --no-wait --yes');
+      await scene.run('erasures pause case-1');
+      const { code, waitForStderr, interrupt, err } = scene.start('erasures status case-1 --watch');
       await waitForStderr('0 of 1');
       interrupt();
       expect(await code).toBe(5);
@@ -233,11 +203,11 @@ describe('the erasures in the storage of an app', () => {
 
   describe('the receipts', () => {
     beforeEach(async () => {
-      await run('erase ada ben --mode delete --reference case-1 --execute-here --yes', { env });
+      await scene.run('erase ada ben --mode delete --reference case-1 --execute-here --yes');
     });
 
     it('are those of a reference, one a line, with no uid in them', async () => {
-      const { code, out } = await run('erasures receipts case-1 --json', { env });
+      const { code, out } = await scene.run('erasures receipts case-1 --json');
       expect(code).toBe(0);
       const receipts = out
         .trimEnd()
@@ -255,9 +225,9 @@ describe('the erasures in the storage of an app', () => {
     });
 
     it('are those of a uid', async () => {
-      const { out } = await run('erasures receipts --uid ada', { env });
+      const { out } = await scene.run('erasures receipts --uid ada');
       expect(out).toMatch(/^DONE .*\n\S+ {2}delete +erased +200 +1× +\S+ {2}case-1\n$/);
-      const none = await run('erasures receipts --uid cleo', { env });
+      const none = await scene.run('erasures receipts --uid cleo');
       expect(none).toMatchObject({ code: 0, out: '' });
       expect(none.err).toBe('There are no receipts.\n');
     });
@@ -265,13 +235,13 @@ describe('the erasures in the storage of an app', () => {
     it.each(['erasures receipts', 'erasures receipts case-1 --uid ada'])(
       'need one of the two: %s',
       async (command) => {
-        expect(await run(command, { env })).toMatchObject({ code: 2 });
+        expect(await scene.run(command)).toMatchObject({ code: 2 });
       },
     );
   });
 
   it('an unknown reference is a failure that says so', async () => {
-    const { code, out } = await run('erasures status case-9 --json', { env });
+    const { code, out } = await scene.run('erasures status case-9 --json');
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' } });
     expect(out).toContain('see: debate-space erasures list');
