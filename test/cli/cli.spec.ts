@@ -40,7 +40,9 @@ async function run(args: string, to = '') {
 describe('the command debate-space', () => {
   // npm links a command only when its file exists at the installation, which is before the build.
   it('is an executable file that git tracks, and says how to build it when it is not built', async () => {
-    const listed = await promisify(execFile)('git', ['ls-files', '--stage', 'libs/*/bin'], { cwd: root });
+    const listed = await promisify(execFile)('git', ['ls-files', '--stage', 'libs/*/bin/*.js'], {
+      cwd: root,
+    });
     expect(listed.stdout).toMatch(/^100755 .*-cli\/bin\/debate-space.js\n100755 .*-simulator.js\n$/);
     const err = expect.stringContaining('Run `npm run build` in the root of the repository first.');
     expect(await run('--version')).toEqual({ code: 1, out: '', err });

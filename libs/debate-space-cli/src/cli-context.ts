@@ -1,9 +1,9 @@
-import type { Readable, Writable } from 'node:stream';
+import { InvalidArgumentError } from 'commander';
 import { createInterface } from 'node:readline/promises';
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Readable, Writable } from 'node:stream';
 import { Failure } from './failure.js';
 import type { Output } from './output.js';
-import { readSettings, type Settings } from './settings.js';
+import type { Settings } from './settings.js';
 
 /** What the command line needs of its process. */
 export interface CliIo {
@@ -12,7 +12,7 @@ export interface CliIo {
   readonly folder: string;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly isTTY?: boolean };
-  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean };
   /** Aborted by Ctrl-C, and when the process is asked to end. */
   readonly interrupted: AbortSignal;
 }
@@ -21,34 +21,8 @@ export interface CliIo {
 export interface CliContext {
   readonly io: CliIo;
   readonly output: Output;
-}
-
-/** One run of one command, with what it is configured with. */
-export interface CommandContext extends CliContext {
-  /** May have problems. */
-  readonly settings: Settings;
-}
-
-/** @throws {Failure} when the file of `--config` cannot be read */
-export async function commandContext(command: Command, cli: CliContext): Promise<CommandContext> {
-  const { config } = command.optsWithGlobals<{ config?: string }>();
-  return { ...cli, settings: await readSettings(cli.io.env, cli.io.folder, config) };
-}
-
-/** Below the help of a command. */
-export function addExamples(command: Command, ...lines: readonly string[]): void {
-  const indented = lines.map((line) => `  npx debate-space ${line}\n`);
-  command.addHelpText('after', `\nExamples:\n${indented.join('')}`);
-}
-
-/** A parser of commander's for a whole number. */
-export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
-    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
-  };
+  /** Read before the action of a command begins; may have problems. */
+  settings: Settings;
 }
 
 /**
@@ -65,18 +39,23 @@ export async function confirm({ io, output }: CliContext, consequence: string, w
   // Not as a terminal: readline would keep Ctrl-C for itself.
   const lines = createInterface({ input: stdin, output: stderr, terminal: false });
   try {
-    const gone = new Promise<string>((resolve) =>
-      lines.once('close', () => {
-        resolve('');
-      }),
-    );
+    const gone = new Promise((resolve) => lines.once('close', resolve));
     const typed = await Promise.race([lines.question(`Type "${words}" to proceed: `, { signal }), gone]);
-    if (typed.trim().replace(/ise(?= )/, 'ize') !== words)
-      // British spelling, too
-      throw new Failure('failed', 'Confirmation did not match. Nothing was changed.');
+    if (typeof typed === 'string' && typed.trim() === words) return;
   } catch (error) {
     throw signal.aborted ? new Failure('unfinished', '\nInterrupted. Nothing was changed.') : error;
   } finally {
     lines.close();
   }
+  throw new Failure('failed', 'Confirmation did not match. Nothing was changed.');
+}
+
+/** A parser of commander's for a whole number. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
+  };
 }

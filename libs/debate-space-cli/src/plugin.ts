@@ -9,8 +9,9 @@ import type {
   OptionProblem,
   StorageEngine,
 } from 'nestjs-debate-space';
-import type { CommandContext } from './cli-context.js';
+import type { CliContext } from './cli-context.js';
 import { Failure } from './failure.js';
+import type { Output } from './output.js';
 import { textInVariables, variables, type StorageSetting } from './settings.js';
 
 /** What a command does its work with. */
@@ -22,18 +23,32 @@ export interface Plugin {
   readonly events: DebateSpaceEvents;
 }
 
-export interface PluginNeeds {
+interface PluginNeeds {
   /** Whether this process sends what waits in the storage; otherwise it only reads and writes there. */
-  readonly worker: boolean;
+  readonly worker?: boolean;
   /** Whether the storage must be one that outlives the command. */
   readonly shared?: boolean;
 }
 
 /** What the command is configured with is missing or wrong. */
 export class InvalidConfiguration extends Failure {
-  constructor(readonly problems: readonly OptionProblem[]) {
-    const list = problems.map(({ option, problem, hint }) => `  - ${option} ${problem}; hint: ${hint}\n`);
-    super('configuration', `Invalid configuration:\n${list.join('')}\`debate-space doctor\` checks more.`);
+  /** In words of the command line. */
+  readonly problems: readonly OptionProblem[];
+
+  constructor(problems: readonly OptionProblem[]) {
+    const told = problems.map(({ option, problem, hint }) => [option, problem, hint].map(textInVariables));
+    const list = told
+      .map(
+        ([option, problem, hint]) => `  - ${option} ${problem}; hint: ${hint}
+`,
+      )
+      .join('');
+    super(
+      'configuration',
+      `Invalid configuration:
+${list}\`debate-space doctor\` checks more.`,
+    );
+    this.problems = told.map(([option = '', problem = '', hint = '']) => ({ option, problem, hint }));
   }
 }
 
@@ -43,7 +58,7 @@ interface Connection {
   readonly close?: () => Promise<void>;
 }
 
-/** Work in a shared process must be stored before the command ends, however slow the disk is. */
+/** Nobody's response waits here: better a slow disk than a logout in the memory of a process that ends. */
 const STORE_WITHIN_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Of which every storage has some. */
@@ -51,13 +66,12 @@ const TABLE = 'debate_space_jobs';
 
 /** Boots the plugin without a server, works with it, and closes it whatever happens. Help and version load neither it nor NestJS. */
 export async function withPlugin<T>(
-  context: CommandContext,
-  { worker, shared = false }: PluginNeeds,
+  { output, settings }: CliContext,
+  { worker = false, shared = false }: PluginNeeds,
   work: (plugin: Plugin) => Promise<T>,
 ): Promise<T> {
-  const { options, problems, storage: setting } = context.settings;
-  if (problems.length > 0) throw new InvalidConfiguration(problems);
-  const isMemory = setting.engine === 'memory';
+  if (settings.problems.length > 0) throw new InvalidConfiguration(settings.problems);
+  const isMemory = settings.storage.engine === 'memory';
   if (shared && isMemory)
     throw new Failure(
       'configuration',
@@ -65,17 +79,15 @@ export async function withPlugin<T>(
     );
   const { NestFactory } = await import('@nestjs/core');
   const plugin = await import('nestjs-debate-space');
-  const { engine: storage, close } = await connectStorage(setting);
+  const { engine: storage, close } = await connectStorage(settings.storage);
   try {
-    const logout = { storageTimeoutMs: STORE_WITHIN_MS };
-    // What waits in memory has nobody else to send it.
     const module = plugin.DebateSpaceModule.forRoot({
-      ...options,
+      ...settings.options,
       storage,
-      worker: worker || isMemory,
-      logout,
+      worker: worker || isMemory, // what waits in memory has nobody else to send it
+      logout: { storageTimeoutMs: STORE_WITHIN_MS },
     });
-    const logger = loggerTo(context);
+    const logger = loggerTo(output);
     const app = await NestFactory.createApplicationContext(module, { logger, abortOnError: false });
     try {
       return await work({
@@ -89,29 +101,24 @@ export async function withPlugin<T>(
       await app.close();
     }
   } catch (error) {
-    if (!(error instanceof plugin.DebateSpaceOptionsError)) throw error;
-    throw new InvalidConfiguration(
-      error.problems.map(({ option, problem, hint }) => ({
-        option: textInVariables(option),
-        problem: textInVariables(problem),
-        hint: textInVariables(hint),
-      })),
-    );
+    throw error instanceof plugin.DebateSpaceOptionsError ? new InvalidConfiguration(error.problems) : error;
   } finally {
     await close?.();
   }
 }
 
-/** What the plugin warns of, beside the command's answer. */
-function loggerTo({ output }: CommandContext): LoggerService {
+/** What the plugin warns of, beside the command's answer. What is on is not read. */
+function loggerTo(output: Output): LoggerService {
+  const note = (level: string, message: unknown): void => {
+    output.note(`${level}: ${textInVariables(String(message))}`);
+  };
   return {
-    log: () => undefined, // what is on is not read
-    warn: (message: unknown) => {
-      output.note(`warning: ${textInVariables(String(message))}`);
+    log: () => undefined,
+    warn: (message) => {
+      note('warning', message);
     },
-    error: (message: unknown, ...more: readonly unknown[]) => {
-      // Nest logs what it throws as well.
-      if (!more.includes('ExceptionHandler')) output.note(`error: ${textInVariables(String(message))}`);
+    error: (message, ...more) => {
+      if (!more.includes('ExceptionHandler')) note('error', message); // Nest logs what it throws as well
     },
   };
 }

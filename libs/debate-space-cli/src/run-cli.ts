@@ -10,6 +10,7 @@ import { addStorage } from './commands/storage.js';
 import { addUsers } from './commands/users.js';
 import { exitCodeMeanings, exitCodeOf, exitCodes, Failure, type ExitCode } from './failure.js';
 import { Output, table } from './output.js';
+import { readSettings, settingsOf } from './settings.js';
 
 /** Runs one command line. @param args without the program's own name @returns the exit code; never rejects */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
@@ -23,7 +24,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
 
 async function runCommand(args: readonly string[], io: CliIo, output: Output): Promise<ExitCode> {
   try {
-    await buildProgram({ io, output }).parseAsync(args, { from: 'user' });
+    const cli = { io, output, settings: settingsOf({}, io.folder) };
+    await buildProgram(cli).parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -74,6 +76,10 @@ function buildProgram(cli: CliContext): Command {
     })
     .on('option:json', () => {
       cli.output.json = true;
+    })
+    .hook('preAction', async (_, command) => {
+      const { config } = command.optsWithGlobals<{ config?: string }>();
+      cli.settings = await readSettings(cli.io.env, cli.io.folder, config);
     });
   for (const add of [addUsers, addErase, addErasures, addOutbox, addLogout, addStorage, addDoctor])
     add(program, cli);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addExamples, commandContext, type CliContext, type CommandContext } from '../cli-context.js';
+import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { counted, duration, messageOf } from '../output.js';
 import { InvalidConfiguration, withPlugin, type Plugin } from '../plugin.js';
@@ -24,12 +24,12 @@ const COMPARE_STORAGE = `Compare ${variables.storage} with the storage of your a
 /** Checks the options, the service and the storage, all through the plugin: what it cannot reach, the app cannot reach. */
 export function addDoctor(program: Command, cli: CliContext): void {
   const { output } = cli;
-  const command = program
+  program
     .command('doctor')
     .description('check options, service and storage, and say how to fix each problem; touches no user')
-    .action(async (_: object, invoked: Command) => {
+    .action(async () => {
       const results: CheckResult[] = [];
-      await examine(await commandContext(invoked, cli), (result) => {
+      await examine(cli, (result) => {
         results.push(result);
         if (!output.json) output.answer(result, resultText(result));
       });
@@ -37,7 +37,6 @@ export function addDoctor(program: Command, cli: CliContext): void {
       const problems = results.filter(({ ok }) => ok === false).length;
       if (problems > 0) throw new Failure('faults', `${counted(problems, 'problem')} found.`);
     });
-  addExamples(command, 'doctor', 'doctor --config production.env --json');
 }
 
 function resultText({ check, ok, detail, hint }: CheckResult): string {
@@ -45,11 +44,11 @@ function resultText({ check, ok, detail, hint }: CheckResult): string {
   return hint === undefined ? line : `${line}\n${' '.repeat(13)}→ ${hint}`;
 }
 
-async function examine(context: CommandContext, report: Report): Promise<void> {
+async function examine(context: CliContext, report: Report): Promise<void> {
   const { settings } = context;
   const inMemory = { ...context, settings: { ...settings, storage: { engine: 'memory', url: '' } as const } };
   try {
-    await withPlugin(inMemory, { worker: false }, async (plugin) => {
+    await withPlugin(inMemory, {}, async (plugin) => {
       report({ check: 'options', ok: true, detail: `of application ${settings.options.applicationName}` });
       await examineService(plugin, context, report);
     });
@@ -65,11 +64,7 @@ async function examine(context: CommandContext, report: Report): Promise<void> {
 }
 
 /** Each check builds on those before it: after the first problem the others are left out. Touches no user. */
-async function examineService(
-  { app, service }: Plugin,
-  { io }: CommandContext,
-  report: Report,
-): Promise<void> {
+async function examineService({ app, service }: Plugin, { io }: CliContext, report: Report): Promise<void> {
   const { AccessTokens, LogoutRoute, Transport } = await import('nestjs-debate-space/internal');
   const { interrupted: signal } = io;
   const { url } = app.get(LogoutRoute);
@@ -128,7 +123,7 @@ function clockText(skewMs: number | undefined): string {
 }
 
 /** Opens the storage, reads and writes. Nothing is sent from it, and nothing in it is changed. */
-async function examineStorage(context: CommandContext, report: Report): Promise<void> {
+async function examineStorage(context: CliContext, report: Report): Promise<void> {
   const check = 'storage';
   const { engine } = context.settings.storage;
   if (engine === 'memory') {
@@ -137,7 +132,7 @@ async function examineStorage(context: CommandContext, report: Report): Promise<
     return;
   }
   try {
-    await withPlugin(context, { worker: false, shared: true }, async ({ outbox }) => {
+    await withPlugin(context, { shared: true }, async ({ outbox }) => {
       const { pending, parked } = await outbox.stats();
       await outbox.retry('doctor'); // writes to the row of this id, which is not there
       const counts = `${counted(pending, 'logout')} waiting, ${parked} parked`;

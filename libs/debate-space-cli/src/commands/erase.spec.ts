@@ -81,12 +81,6 @@ describe('erase', () => {
     expect([code, scene.uids]).toEqual([0, ['ben', 'cleo']]);
   });
 
-  it('takes the mode and the confirmation in British spelling', async () => {
-    const british = ['anonymi', 'se'].join('');
-    const { code } = await scene.run(`erase ada --mode ${british}`, { typed: `${british} 1` });
-    expect([code, scene.service.users.has('ada')]).toEqual([0, false]);
-  });
-
   it.each(['yes', 'delete', 'delete 3', 'anonymize 2', ''])(
     'does nothing when "%s" is typed',
     async (typed) => {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import type { LogoutHistoryEntry } from 'nestjs-debate-space';
-import { addExamples, commandContext, type CliContext, type CommandContext } from '../cli-context.js';
+import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
@@ -22,32 +22,29 @@ const LOOK_AGAIN_MS = 200;
 
 /** Logs one user out of the debate space. */
 export function addLogout(program: Command, cli: CliContext): void {
-  const command = program
-    .command('logout')
+  program
+    .command('logout <uid>')
     .description('log a user out of the debate space')
-    .argument('<uid>', 'under which the user was registered')
     .addOption(new Option('--no-wait', 'do not wait until your app has sent it').conflicts('executeHere'))
     .option('--execute-here', 'send it from here, and all else that waits in the storage, not from your app')
-    .action(async (uid: string, { wait, executeHere = false }: LogoutOptions, invoked: Command) => {
-      const context = await commandContext(invoked, cli);
-      const needs = { worker: executeHere, shared: !wait || executeHere };
-      await withPlugin(context, needs, async ({ events, outbox, service }) => {
+    .action((uid: string, { wait, executeHere = false }: LogoutOptions) =>
+      withPlugin(cli, { worker: executeHere, shared: !wait || executeHere }, async (plugin) => {
+        const { events, outbox, service } = plugin;
         let refusal: string | undefined;
         events.events$.subscribe((event) => {
-          if (event.type !== 'logout-route-unexpected') return;
-          refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
+          if (event.type === 'logout-route-unexpected')
+            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
         });
         const known = new Set((await outbox.history(uid)).map(({ id }) => id));
         await service.logoutUser(uid);
         const look = async () =>
           (await outbox.history(uid)).find(({ id, reason }) => !known.has(id) && reason === 'requested');
-        if (wait && !executeHere && context.settings.storage.engine !== 'memory') cli.output.note(WATCHES);
-        const logout = wait ? await settled(look, () => refusal, context) : await look();
+        if (wait && !executeHere && cli.settings.storage.engine !== 'memory') cli.output.note(WATCHES);
+        const logout = wait ? await settled(look, () => refusal, cli) : await look();
         const told = wait ? (logout ? ACCEPTED : GONE) : 'Queued; your app sends it.';
         cli.output.answer(logout ?? { state: 'unknown' }, told);
-      });
-    });
-  addExamples(command, 'logout 4711', 'logout 4711 --no-wait');
+      }),
+    );
 }
 
 /**
@@ -58,25 +55,20 @@ export function addLogout(program: Command, cli: CliContext): void {
 async function settled(
   look: () => Promise<LogoutHistoryEntry | undefined>,
   refusal: () => string | undefined,
-  { io: { interrupted }, output, settings }: CommandContext,
+  { io: { interrupted }, output, settings }: CliContext,
 ): Promise<LogoutHistoryEntry | undefined> {
   const told = new Set<string>();
   while (!interrupted.aborted) {
     const logout = await look();
     if (!logout || logout.state === 'delivered') return logout;
-    const { state, cause, hint = '' } = logout;
+    const { state, cause = '', hint = '' } = logout;
     if (state === 'parked')
-      throw new Failure(
-        'service',
-        `The service refused the logout (${cause ?? ''}): ${textInVariables(hint)}`,
-      );
-    if (state === 'discarded' || state === 'superseded')
-      throw new Failure('failed', `The logout was not sent (${state}).`);
+      throw new Failure('service', `The service refused the logout (${cause}): ${textInVariables(hint)}`);
+    if (state !== 'pending') throw new Failure('failed', `The logout was not sent (${state}).`);
     const refused = refusal();
     if (refused !== undefined) throw new Failure('service', refused);
-    if (cause !== undefined && !told.has(cause))
-      output.note(`not delivered yet (${cause}); it is tried again`);
-    if (cause !== undefined) told.add(cause);
+    if (cause !== '' && !told.has(cause)) output.note(`not delivered yet (${cause}); it is tried again`);
+    told.add(cause);
     await delay(LOOK_AGAIN_MS, undefined, { signal: interrupted }).catch(() => undefined);
   }
   const isKept = settings.storage.engine !== 'memory';

@@ -1,12 +1,6 @@
 import type { Command } from 'commander';
-import type {
-  DebateSpaceOutbox,
-  EndReason,
-  LogoutHistoryEntry,
-  OutboxStats,
-  ParkedLogout,
-} from 'nestjs-debate-space';
-import { addExamples, commandContext, confirm, whole, type CliContext } from '../cli-context.js';
+import type { DebateSpaceOutbox, LogoutHistoryEntry, OutboxStats, ParkedLogout } from 'nestjs-debate-space';
+import { confirm, whole, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { counted, date, duration, shown, table } from '../output.js';
 import { withPlugin } from '../plugin.js';
@@ -25,25 +19,14 @@ export function addOutbox(program: Command, cli: CliContext): void {
   const group = program
     .command('outbox')
     .description('see and retry the logouts that wait in the storage of your app');
-  addExamples(
-    group,
-    'outbox stats',
-    'outbox drain --timeout 60',
-    'outbox parked --limit 10',
-    'outbox history 4711',
-    'outbox retry --all',
-    'outbox discard 001795423393235-576b70aa-8c1f-4f0e-9d6f-3b1f6f0f8f11',
-  );
-  const withOutbox = async (command: Command, work: (outbox: DebateSpaceOutbox) => Promise<void>) =>
-    withPlugin(await commandContext(command, cli), { worker: false, shared: true }, ({ outbox }) =>
-      work(outbox),
-    );
+  const withOutbox = (work: (outbox: DebateSpaceOutbox) => Promise<void>) =>
+    withPlugin(cli, { shared: true }, ({ outbox }) => work(outbox));
 
   group
     .command('stats')
     .description('how many logouts wait, and for how long')
-    .action((_: object, command: Command) =>
-      withOutbox(command, async (outbox) => {
+    .action(() =>
+      withOutbox(async (outbox) => {
         const stats = await outbox.stats();
         if (stats.unreadableMs !== undefined)
           throw new Failure('configuration', 'The storage cannot be read.');
@@ -55,8 +38,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .command('drain')
     .description('deliver what is due in the storage: logouts first, then erasures')
     .option('--timeout <seconds>', 'how long it may take, from 1 to 3600', whole(1, 3_600), 60)
-    .action(({ timeout }: { timeout: number }, command: Command) =>
-      withOutbox(command, async (outbox) => {
+    .action(({ timeout }: { timeout: number }) =>
+      withOutbox(async (outbox) => {
         output.note('Erasures that are due run here, without `erasure.beforeErase` of your app.');
         const stats = await outbox.drain({ timeoutMs: timeout * 1000, signal: io.interrupted });
         output.answer(stats, statsText(stats));
@@ -70,34 +53,30 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .description('the parked logouts with a hint, the longest parked first; shows uids')
     .option('--limit <n>', 'how many at most, from 1 to 1000', whole(1, PAGE), 100)
     .option('--skip <n>', 'how many to leave out', whole(0), 0)
-    .action((page: { limit: number; skip: number }, command: Command) =>
-      withOutbox(command, async (outbox) => {
+    .action((page: { limit: number; skip: number }) =>
+      withOutbox(async (outbox) => {
         const parked = await outbox.parked(page);
         output.answer(parked, parked.length > 0 ? parkedText(parked) : 'Nothing is parked.');
       }),
     );
 
   group
-    .command('history')
+    .command('history <uid>')
     .description("what became of a user's logouts")
-    .argument('<uid>', 'under which the user was registered')
-    .action((uid: string, _: object, command: Command) =>
-      withOutbox(command, async (outbox) => {
+    .action((uid: string) =>
+      withOutbox(async (outbox) => {
         const logouts = await outbox.history(uid);
-        output.answer(
-          logouts,
-          logouts.length > 0 ? historyText(logouts) : 'No logout of this user is known.',
-        );
+        const none = 'No logout of this user is known.';
+        output.answer(logouts, logouts.length > 0 ? historyText(logouts) : none);
       }),
     );
 
   group
-    .command('retry')
+    .command('retry [id...]')
     .description('have parked logouts sent again, by the app that shares the storage')
-    .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
-    .action((ids: string[], { all }: Chosen, command: Command) =>
-      withOutbox(command, async (outbox) => {
+    .action((ids: string[], { all }: Chosen) =>
+      withOutbox(async (outbox) => {
         const retried = await changed(await chosen(outbox, ids, all), (id) => outbox.retry(id));
         output.answer({ retried }, `${counted(retried, 'logout')} due again; your app sends what is due.`);
         requireAll(ids, retried);
@@ -105,16 +84,15 @@ export function addOutbox(program: Command, cli: CliContext): void {
     );
 
   group
-    .command('discard')
+    .command('discard [id...]')
     .description('remove parked logouts without sending them; cannot be undone')
-    .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
     .option('--yes', 'do not ask for confirmation')
-    .action((ids: string[], { all, yes }: Chosen, command: Command) =>
-      withOutbox(command, async (outbox) => {
+    .action((ids: string[], { all, yes = false }: Chosen) =>
+      withOutbox(async (outbox) => {
         const given = await chosen(outbox, ids, all);
         const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
-        if (yes !== true && given.length > 0) await confirm(cli, consequence, `discard ${given.length}`);
+        if (!yes && given.length > 0) await confirm(cli, consequence, `discard ${given.length}`);
         const discarded = await changed(given, (id) => outbox.discard(id));
         output.answer({ discarded }, `${counted(discarded, 'logout')} discarded. They will not be sent.`);
         requireAll(ids, discarded);
@@ -147,55 +125,42 @@ function requireAll(ids: readonly string[], count: number): void {
   if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
 }
 
-/** Why a user is logged out, for people. */
-const REASONS: Readonly<Record<EndReason, string>> = {
-  destroyed: 'session ended',
-  'user-removed': 'user removed from the session',
-  'user-replaced': 'another user took over the session',
-  cleared: 'all sessions cleared',
-  abandoned: 'session left by the browser',
-  expired: 'session expired',
-  explicit: 'ended by the app',
-  requested: 'requested',
-  erasure: 'before an erasure',
-};
-
 function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
   const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
-  const rows = { engine, pending: `${pending}${oldest}`, parked: String(parked) };
-  return table(Object.entries(rows));
+  return table(Object.entries({ engine, pending: `${pending}${oldest}`, parked: String(parked) }));
 }
 
 function parkedText(logouts: readonly ParkedLogout[]): string {
-  const rows = logouts.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause }) => [
-    id,
-    shown(uid),
-    date(endedAt),
-    date(parkedAt),
-    String(attempts),
-    cause,
-    REASONS[reason],
+  const rows = logouts.map((logout) => [
+    logout.id,
+    shown(logout.uid),
+    date(logout.endedAt),
+    date(logout.parkedAt),
   ]);
-  return withHints([['ID', 'UID', 'ENDED', 'PARKED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
+  return logoutsText(['ID', 'UID', 'ENDED', 'PARKED'], rows, logouts);
 }
 
 function historyText(logouts: readonly LogoutHistoryEntry[]): string {
-  const rows = logouts.map(({ id, state, endedAt, attempts, cause = '–', dueAt, finishedAt, reason }) => {
+  const rows = logouts.map(({ id, state, endedAt, dueAt, finishedAt }) => {
     const finished = finishedAt ? date(finishedAt) : dueAt ? `due ${date(dueAt)}` : '–';
-    return [id, state, date(endedAt), finished, String(attempts), cause, REASONS[reason]];
+    return [id, state, date(endedAt), finished];
   });
-  return withHints([['ID', 'STATE', 'ENDED', 'FINISHED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
+  return logoutsText(['ID', 'STATE', 'ENDED', 'FINISHED'], rows, logouts);
 }
 
-/** @param rows the first one is the heading; below each other, what to do about its logout */
-function withHints(
-  rows: readonly string[][],
-  logouts: readonly { readonly hint?: string | undefined }[],
+/** A table with what both lists have, and below each logout what to do about it. */
+function logoutsText(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  logouts: readonly (ParkedLogout | LogoutHistoryEntry)[],
 ): string {
-  const [heading = '', ...lines] = table(rows).split('\n');
-  const hinted = lines.flatMap((line, n) => {
-    const { hint } = logouts[n] ?? {};
-    return hint === undefined ? [line] : [line, `  → ${textInVariables(hint)}`];
-  });
-  return [heading, ...hinted].join('\n');
+  const more = logouts.map(({ attempts, cause = '–', reason }) => [String(attempts), cause, reason]);
+  const all = [
+    [...headings, 'TRIES', 'CAUSE', 'REASON'],
+    ...rows.map((row, n) => [...row, ...(more[n] ?? [])]),
+  ];
+  const hints = [undefined, ...logouts.map(({ hint }) => hint)]; // none for the headings
+  const lines = table(all).split('\n');
+  const hinted = (hint: string | undefined) => (hint === undefined ? '' : `\n  → ${textInVariables(hint)}`);
+  return lines.map((line, n) => line + hinted(hints[n])).join('\n');
 }

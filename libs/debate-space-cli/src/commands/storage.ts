@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { addExamples, type CliContext } from '../cli-context.js';
+import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 
 const DIALECTS = ['postgres', 'mysql', 'sqlite'] as const;
@@ -10,21 +10,17 @@ interface Chosen {
   readonly prefix?: string;
 }
 
-/** The tables of the storage. Reads no configuration, and connects to nothing. */
-export function addStorage(program: Command, cli: CliContext): void {
-  const group = program
-    .command('storage')
-    .description('the tables that your app keeps logouts and erasures in');
-  addExamples(
-    group,
-    'storage migration --dialect postgres --schema debate',
-    'storage migration --dialect mysql > debate-space.sql',
+/** The tables of the storage. Connects to nothing. */
+export function addStorage(program: Command, { output }: CliContext): void {
+  const dialects = new Option('--dialect <name>', 'of the database; mysql also for MariaDB').choices(
+    DIALECTS,
   );
-  const dialect = new Option('--dialect <name>', 'of the database; mysql also for MariaDB');
-  group
+  program
+    .command('storage')
+    .description('the tables that your app keeps logouts and erasures in')
     .command('migration')
     .description('print the SQL that creates the tables, for a role that may; runs nothing')
-    .addOption(dialect.choices(DIALECTS).makeOptionMandatory())
+    .addOption(dialects.makeOptionMandatory())
     .option('--schema <name>', 'with postgres: the schema of the tables, which must exist (default: public)')
     .option('--prefix <text>', 'with mysql: what the names of the tables begin with')
     .action(async ({ dialect, schema, prefix }: Chosen) => {
@@ -34,6 +30,6 @@ export function addStorage(program: Command, cli: CliContext): void {
         throw new Failure('usage', '--prefix goes with --dialect mysql only.');
       const { storageMigration } = await import('nestjs-debate-space/internal');
       const sql = storageMigration(dialect, schema ?? prefix);
-      cli.output.answer({ dialect, sql }, sql.trimEnd());
+      output.answer({ dialect, sql }, sql.trimEnd());
     });
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { DebateSpaceService, OrphanedUser, UserPage } from 'nestjs-debate-space';
-import { addExamples, commandContext, whole, type CliContext } from '../cli-context.js';
+import { whole, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { counted, shown, table } from '../output.js';
 import { withPlugin } from '../plugin.js';
@@ -13,7 +13,7 @@ interface ListOptions {
   readonly perPage?: number;
   readonly filter?: Filters;
 }
-interface OrphansOptions extends Pick<UidListOptions, 'format' | 'column'> {
+interface OrphansOptions extends UidListOptions {
   readonly accounts: string;
   readonly allowNoMatch?: boolean;
 }
@@ -24,53 +24,36 @@ const MAX_PER_PAGE = 100;
 
 /** Reads users; changes nothing. */
 export function addUsers(program: Command, cli: CliContext): void {
-  const {
-    io: { interrupted: signal },
-    output,
-  } = cli;
+  const { output } = cli;
+  const { interrupted: signal } = cli.io;
   const users = program
     .command('users')
     .description('read the users that are registered in the debate space');
-  addExamples(
-    users,
-    'users list --per-page 50 --page 2',
-    'users find 4711 --json',
-    'users export --format csv --columns uid,email --out users.csv',
-    'users orphans --accounts accounts.csv --column id > orphans.txt',
-  );
-  const withService = async (command: Command, work: (service: DebateSpaceService) => Promise<void>) =>
-    withPlugin(await commandContext(command, cli), { worker: false }, ({ service }) => work(service));
+  const withService = (work: (service: DebateSpaceService) => Promise<void>) =>
+    withPlugin(cli, {}, ({ service }) => work(service));
 
   users
     .command('list')
     .description('one page of the users')
     .option('--page <n>', 'which page, from 1', whole(1))
     .option('--per-page <n>', "users per page, from 1 to 100; default: the service's", whole(1, MAX_PER_PAGE))
-    .option(
-      '--filter <name=value>',
-      'a filter of the service, such as created_at.gte=2026-01-01; may be repeated',
-      filter,
-    )
-    .action(({ filter, page, perPage }: ListOptions, command: Command) =>
-      withService(command, async (service) => {
+    .option('--filter <name=value>', 'such as created_at.gte=2026-01-01; may be repeated', filter)
+    .action(({ filter, page, perPage }: ListOptions) =>
+      withService(async (service) => {
         const listed = await service.listUsers({ ...filter, page, perPage }, { signal });
         output.answer(listed, pageText(listed));
       }),
     );
 
   users
-    .command('find')
+    .command('find <uid>')
     .description('one user, by the uid')
-    .argument('<uid>', 'under which the user was registered')
-    .action((uid: string, _: object, command: Command) =>
-      withService(command, async (service) => {
+    .action((uid: string) =>
+      withService(async (service) => {
         // Without an end: a person who waits at a terminal can interrupt it.
         const found = await service.findUser(uid, { signal, maxPages: Number.MAX_SAFE_INTEGER });
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
-        output.answer(
-          found,
-          table(Object.entries(found).map(([name, value]) => [shown(name), shown(value)])),
-        );
+        output.answer(found, table(Object.entries(found).map((field) => field.map(shown))));
       }),
     );
 
@@ -79,12 +62,12 @@ export function addUsers(program: Command, cli: CliContext): void {
     .description('all users, as NDJSON or CSV')
     .addOption(new Option('--format <format>', 'of the answer').choices(['ndjson', 'csv']).default('ndjson'))
     .option('--columns <names>', 'which fields, separated by commas', columns)
-    .option('--filter <name=value>', 'a filter of the service; may be repeated', filter)
+    .option('--filter <name=value>', 'as of users list; may be repeated', filter)
     .option('--out <file>', 'a new file, readable by you only; default: stdout')
-    .action(async (options: ExportOptions, command: Command) => {
+    .action((options: ExportOptions) => {
       if (output.json && options.out === undefined && options.format === 'csv')
         throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
-      await withService(command, (service) => exportUsers(service, cli, options));
+      return withService((service) => exportUsers(service, cli, options));
     });
 
   users
@@ -97,10 +80,10 @@ export function addUsers(program: Command, cli: CliContext): void {
     .addOption(new Option('--format <format>', 'of the file; default: by its extension').choices(UID_FORMATS))
     .option('--column <name>', 'of a CSV; default: uid')
     .option('--allow-no-match', 'go on when none of the first 100 users has an account')
-    .action(async ({ accounts, allowNoMatch = false, ...list }: OrphansOptions, command: Command) => {
+    .action(async ({ accounts: file, format, column, allowNoMatch = false }: OrphansOptions) => {
       // Before anything is requested: an account that cannot be read would make its user an orphan.
-      const { lines } = await readUids({ file: accounts, ...list }, cli.io);
-      await withService(command, (service) => printOrphans(service, lines, allowNoMatch, cli));
+      const { lines: accounts } = await readUids({ file, format, column }, cli.io);
+      await withService((service) => printOrphans(service, accounts, allowNoMatch, cli));
     });
 }
 
@@ -131,12 +114,9 @@ async function printOrphans(
       else counts.unusable += 1; // a line break in it would name other users
     }
   }
-  try {
-    const isWritten = await output.stream(lines(service.orphans(findAccounts, { signal, allowNoMatch })));
-    if (!isWritten) return;
-  } finally {
-    display?.end();
-  }
+  const orphans = service.orphans(findAccounts, { signal, allowNoMatch });
+  const isWritten = await output.stream(lines(orphans)).finally(() => display?.end());
+  if (!isWritten) return;
   output.note(`${counted(counts.users, 'user')} with a uid, ${counts.orphans} of them without an account.`);
   if (counts.unusable > 0)
     output.note(`${counts.unusable} of these are left out: their uids cannot be erased. --json shows them.`);
@@ -150,16 +130,15 @@ function filter(text: string, earlier: Filters = {}): Filters {
 
 function columns(text: string): readonly string[] {
   const names = text.split(',');
-  if (names.includes('') || new Set(names).size < names.length)
-    throw new InvalidArgumentError('It must be names of fields, each of them once.');
-  return names;
+  if (!names.includes('') && new Set(names).size === names.length) return names;
+  throw new InvalidArgumentError('It must be names of fields, each of them once.');
 }
 
 function pageText({ users, page, totalPages, total, nextPage }: UserPage): string {
-  const rows = users.map(
-    ({ uid, full_name: full, first_name: first, last_name: last, email, created_at: at }) =>
-      [uid, full ?? [first, last].filter(Boolean).join(' '), email, at].map(shown),
-  );
+  const rows = users.map(({ uid, full_name, first_name, last_name, email, created_at }) => {
+    const name = full_name ?? [first_name, last_name].filter(Boolean).join(' ');
+    return [uid, name, email, created_at].map(shown);
+  });
   const of = totalPages === undefined ? '' : ` of ${totalPages}`;
   const all = total === undefined ? '' : `, ${total} users in all`;
   const next = nextPage === undefined ? '' : `; next: --page ${nextPage}`;
