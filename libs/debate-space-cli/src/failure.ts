@@ -1,36 +1,22 @@
 import type { DebateSpaceErrorCode } from 'nestjs-debate-space';
 
-/** What the exit code of the process says. Stable: scripts go by it. */
-export const exitCodes = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  configuration: 3,
-  service: 4,
-  unfinished: 5,
-  faults: 6,
-  vetoed: 7,
-  canceled: 8,
-  notFound: 9,
-} as const;
-
-type Kind = keyof typeof exitCodes;
-export type ExitCode = (typeof exitCodes)[Kind];
-
-/** For `--help`; docs/cli.md has the same. */
-export const exitCodeMeanings: Readonly<Record<Kind, string>> = {
-  done: 'done',
-  failed:
+/** How a command may end: the exit code of the process, and its meaning. Stable: scripts go by it. docs/cli.md has the same. */
+export const endings = {
+  done: [0, 'done'],
+  failed: [
+    1,
     'failed: there is no such user, reference or logout, it was not confirmed, or a file or stdout failed',
-  usage: 'the command line cannot be understood, or lacks a confirmation',
-  configuration: 'a setting is missing or wrong, or the storage cannot be used',
-  service: 'the service refused, or could not be reached',
-  unfinished: 'unfinished: interrupted, or some users are not erased yet',
-  faults: 'doctor found problems',
-  vetoed: 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it',
-  canceled: 'finished; some users are not erased, because the erasure was canceled',
-  notFound: 'nobody is erased: the service knows none of the users',
-};
+  ],
+  usage: [2, 'the command line cannot be understood, or lacks a confirmation'],
+  configuration: [3, 'a setting is missing or wrong, or the storage cannot be used'],
+  service: [4, 'the service refused, or could not be reached'],
+  unfinished: [5, 'unfinished: interrupted, or some users are not erased yet'],
+  faults: [6, 'doctor found problems'],
+  vetoed: [7, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
+  canceled: [8, 'finished; some users are not erased, because the erasure was canceled'],
+  notFound: [9, 'nobody is erased: the service knows none of the users'],
+} as const;
+type Kind = keyof typeof endings;
 
 const kindByCode: Partial<Record<DebateSpaceErrorCode, Kind>> = {
   ERR_DEBATE_SPACE_OPTIONS: 'configuration',
@@ -43,7 +29,7 @@ const kindByCode: Partial<Record<DebateSpaceErrorCode, Kind>> = {
 
 /** Ends a command with another exit code than 0. The message is for people: the problem, and the hint if there is one. */
 export class Failure extends Error {
-  readonly exitCode: ExitCode;
+  readonly exitCode: number;
   readonly code: string;
 
   /** @param hint how to fix it */
@@ -54,16 +40,18 @@ export class Failure extends Error {
   ) {
     super(hint === undefined ? problem : `${problem}; ${hint}`);
     this.name = new.target.name;
-    this.exitCode = exitCodes[kind];
+    this.exitCode = endings[kind][0];
     this.code = `ERR_DEBATE_SPACE_CLI_${kind.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
   }
 }
 
 /** By the error's stable `code`: the plugin may be there twice, and `instanceof` would then be wrong. */
-export function exitCodeOf(error: unknown): ExitCode {
+export function exitCodeOf(error: unknown): number {
   if (error instanceof Failure) return error.exitCode;
   const isOfRequest = error instanceof Error && 'operation' in error;
-  return exitCodes[kindByCode[codeOf(error) as DebateSpaceErrorCode] ?? (isOfRequest ? 'service' : 'failed')];
+  return endings[
+    kindByCode[codeOf(error) as DebateSpaceErrorCode] ?? (isOfRequest ? 'service' : 'failed')
+  ][0];
 }
 
 export function codeOf(error: unknown): string {

@@ -65,7 +65,7 @@ describe('a control character of the service', () => {
     const harmless = `a\uFFFD[31mb\uFFFD2Jc\uFFFDd\ne\tf${'\uFFFD'.repeat(BIDIRECTIONAL.length)}`;
     output.note(hostile);
     output.failure(new Error(hostile));
-    output.answer(undefined, hostile);
+    output.answer({}, hostile);
     await output.each(Readable.from([1]), () => hostile, 'HEADING');
     expect(stderr.read()).toBe(`${harmless}\n${harmless}\n`);
     expect(stdout.read()).toBe(`${harmless}\nHEADING\n${harmless}\n`);

@@ -25,7 +25,7 @@ export class Output {
   }
 
   /** @param text the same for people */
-  answer(value: unknown, text: string): void {
+  answer(value: object, text = fields(value)): void {
     this.#answered = true;
     const answer = this.json ? this.#data(JSON.stringify(value, undefined, 2)) : printable(text);
     this.#stdout.write(`${answer}\n`);
@@ -122,8 +122,8 @@ export class Output {
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof Failure) return error.message;
-  const { operation = '' } = error as { readonly operation?: string };
-  const message = error.message.replace(`${operation}: `, '');
+  const { operation } = error as { readonly operation?: string };
+  const message = operation === undefined ? error.message : error.message.replace(`${operation}: `, '');
   switch (codeOf(error)) {
     case 'ERR_DEBATE_SPACE_NO_ACCOUNTS':
       return (
@@ -134,6 +134,8 @@ export function messageOf(error: unknown): string {
       return 'There is no erasure of this reference; see: debate-space erasures list';
     case 'ERR_DEBATE_SPACE_NETWORK':
       return `Cannot reach the debate space${/ \(\w+\)/.exec(message)?.[0] ?? ''}. Check ${variables.authUrl}, or run: debate-space doctor`;
+    case 'ERR_DEBATE_SPACE_STORAGE':
+      return `${textInVariables(message)}. Compare ${variables.storage} with the storage of your app.`;
     default:
       return textInVariables(message);
   }
@@ -147,6 +149,14 @@ export function table(rows: readonly (readonly string[])[]): string {
   const line = (row: readonly string[]) =>
     row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
   return rows.map((row) => line(row).trimEnd()).join('\n');
+}
+
+/** What is given of an answer, one field a line. */
+export function fields(answer: object): string {
+  const given = Object.entries(answer).filter(([, value]) => value !== undefined && value !== null);
+  return table(
+    given.map(([name, value]) => [shown(name), value instanceof Date ? date(value) : shown(value)]),
+  );
 }
 
 /** A value of the service or of a file, on one line and without control characters, those of the text direction among them. */

@@ -5,7 +5,7 @@ export interface ProgressDisplay {
   /** @param detail such as the speed */
   show(done: number, total: number, detail: string): void;
   /** A line beside it. */
-  note(text: string): void;
+  readonly note: (text: string) => void;
   end(): void;
 }
 

@@ -8,30 +8,30 @@ import { addLogout } from './commands/logout.js';
 import { addOutbox } from './commands/outbox.js';
 import { addStorage } from './commands/storage.js';
 import { addUsers } from './commands/users.js';
-import { exitCodeMeanings, exitCodeOf, exitCodes, Failure, type ExitCode } from './failure.js';
+import { endings, exitCodeOf, Failure } from './failure.js';
 import { Output, table } from './output.js';
 import { readSettings, settingsOf } from './settings.js';
 
 /** Runs one command line. @param args without the program's own name @returns the exit code; never rejects */
-export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
+export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const output = new Output(io);
   const code = await runCommand(args, io, output);
   const unwritten = await output.unwritten();
   if (unwritten === undefined) return code;
   output.note(`stdout cannot be written (${unwritten}): the answer is missing or incomplete.`);
-  return code === exitCodes.done ? exitCodes.failed : code;
+  return code === endings.done[0] ? endings.failed[0] : code;
 }
 
-async function runCommand(args: readonly string[], io: CliIo, output: Output): Promise<ExitCode> {
+async function runCommand(args: readonly string[], io: CliIo, output: Output): Promise<number> {
   try {
     const cli = { io, output, settings: settingsOf({}, io.folder) };
     await buildProgram(cli).parseAsync(args, { from: 'user' });
-    return exitCodes.done;
+    return endings.done[0];
   } catch (error) {
     if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return exitCodes.done; // --help, --version
+      if (error.exitCode === 0) return endings.done[0]; // --help, --version
       output.failure(new Failure('usage', error.message), true); // commander has told people
-      return exitCodes.usage;
+      return endings.usage[0];
     }
     const isBrokenOff = io.interrupted.aborted && !(error instanceof Failure);
     const reason = isBrokenOff ? new Failure('unfinished', 'Interrupted: run the command again.') : error;
@@ -57,10 +57,7 @@ Exit codes:
 
 /** What it prints and reads goes through the context. */
 function buildProgram(cli: CliContext): Command {
-  const meanings = Object.entries(exitCodes).map(([kind, code]) => [
-    `  ${code}`,
-    exitCodeMeanings[kind as keyof typeof exitCodes],
-  ]);
+  const meanings = Object.values(endings).map(([code, meaning]) => [`  ${code}`, meaning]);
   const program = new Command('debate-space')
     .description('Users, erasures and the outbox of nestjs-debate-space, and a doctor.')
     .version(version(), '-v, --version')

@@ -139,6 +139,11 @@ function oneOf<T extends string>(...values: readonly T[]): (text: string) => T |
   return (text) => values.find((value) => value === text);
 }
 
+/** A problem as the plugin words it, with the variables in place of its options. */
+export function inVariables({ option, problem, hint }: OptionProblem): OptionProblem {
+  return { option: textInVariables(option), problem: textInVariables(problem), hint: textInVariables(hint) };
+}
+
 /** What the plugin says, for people who have no code of the app at hand: with the variables in place of its options. */
 export function textInVariables(text: string): string {
   const byOption: Readonly<Record<string, string>> = {

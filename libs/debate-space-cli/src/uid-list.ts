@@ -26,6 +26,7 @@ export interface UidList {
   readonly duplicates: number;
 }
 
+type Source = Pick<CliIo, 'folder' | 'stdin' | 'interrupted'>;
 /** Lines are counted from 1, as an editor does; a CSV has its header on line 1. */
 type Line = readonly [number: number, uid: string];
 
@@ -38,7 +39,7 @@ const MAX_PROBLEMS = 20;
  */
 export async function readUids(
   { uids = [], file, format, column }: UidListOptions,
-  io: Pick<CliIo, 'folder' | 'stdin' | 'interrupted'>,
+  io: Source,
 ): Promise<UidList> {
   if ((file === undefined) === (uids.length === 0))
     throw new Failure('usage', 'Name the users by their uids, or by --file <file>.');
@@ -67,7 +68,7 @@ async function linesOf(
   place: string,
   format: UidListOptions['format'],
   column: string | undefined,
-  io: Pick<CliIo, 'folder' | 'stdin' | 'interrupted'>,
+  io: Source,
 ): Promise<readonly Line[]> {
   const known = format ?? ({ '.csv': 'csv', '.txt': 'lines' } as const)[extname(file).toLowerCase()];
   if (known === undefined)
@@ -79,11 +80,7 @@ async function linesOf(
   return lines.filter(([, uid]) => uid.trim() !== '');
 }
 
-async function textOf(
-  file: string,
-  place: string,
-  { folder, stdin, interrupted }: Pick<CliIo, 'folder' | 'stdin' | 'interrupted'>,
-): Promise<string> {
+async function textOf(file: string, place: string, { folder, stdin, interrupted }: Source): Promise<string> {
   let bytes: Buffer;
   try {
     const source = file === '-' ? stdin : (await open(resolve(folder, file))).createReadStream();
@@ -102,14 +99,8 @@ async function textOf(
 async function csvLines(text: string, place: string, column = 'uid'): Promise<readonly Line[]> {
   const { CsvError, parse } = await import('csv-parse/sync');
   try {
-    const records = parse(text, {
-      info: true,
-      skip_empty_lines: true,
-      skip_records_with_empty_values: true,
-    }) as unknown as {
-      readonly info: { readonly lines: number };
-      readonly record: readonly string[];
-    }[];
+    const options = { info: true, skip_empty_lines: true, skip_records_with_empty_values: true };
+    const records = parse(text, options) as unknown as { info: { lines: number }; record: string[] }[];
     const [header, ...rows] = records;
     const names = header?.record.filter((name) => name === column).length ?? 0;
     if (header === undefined || names !== 1) {

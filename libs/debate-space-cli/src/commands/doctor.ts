@@ -14,12 +14,15 @@ interface CheckResult {
   /** Of a problem: how to fix it. */
   readonly hint?: string | undefined;
 }
-type Report = (result: CheckResult) => void;
+type Check = CheckResult['check'];
 
+const ONLINE = ['address', 'token', 'users', 'clock'] as const;
 /** The service takes a logout token only when both clocks agree. */
 const MAX_SKEW_MS = 30_000;
 const COMPARE_URLS = `Compare ${variables.authUrl} and ${variables.baseUrl} with what the operator of the service gave you. Behind a proxy, set HTTPS_PROXY; for a certificate of your own authority, set NODE_EXTRA_CA_CERTS.`;
+const COMPARE_NAME = `Compare ${variables.applicationName} and ${variables.authUrl} with the logout route that the service shows.`;
 const COMPARE_STORAGE = `Compare ${variables.storage} with the storage of your app.`;
+const SET_CLOCK = 'Set the clock of this machine by NTP; if it is right, tell the operator of the service.';
 
 /** Checks the options, the service and the storage, all through the plugin: what it cannot reach, the app cannot reach. */
 export function addDoctor(program: Command, cli: CliContext): void {
@@ -44,105 +47,92 @@ function resultText({ check, ok, detail, hint }: CheckResult): string {
   return hint === undefined ? line : `${line}\n${' '.repeat(13)}→ ${hint}`;
 }
 
-async function examine(context: CliContext, report: Report): Promise<void> {
-  const { settings } = context;
-  const inMemory = { ...context, settings: { ...settings, storage: { engine: 'memory', url: '' } as const } };
+async function examine(cli: CliContext, report: (result: CheckResult) => void): Promise<void> {
+  const { settings } = cli;
+  const { engine } = settings.storage;
+  /** The check that found a problem: those that build on it are left out. */
+  let stop: string | undefined;
+  const check = async (name: Check, compare: string, find: () => Promise<string>): Promise<void> => {
+    if (stop !== undefined) report({ check: name, ok: null, detail: `not checked: first see ${stop}` });
+    else
+      try {
+        report({ check: name, ok: true, detail: await find() });
+      } catch (error) {
+        if (cli.io.interrupted.aborted) throw error;
+        const { problem = messageOf(error), hint = compare } = Object(error) as Partial<Failure>;
+        report({ check: name, ok: false, detail: problem, hint: textInVariables(hint) });
+        stop = name;
+      }
+  };
+  const inMemory = { ...cli, settings: { ...settings, storage: { engine: 'memory', url: '' } as const } };
   try {
     await withPlugin(inMemory, {}, async (plugin) => {
       report({ check: 'options', ok: true, detail: `of application ${settings.options.applicationName}` });
-      await examineService(plugin, context, report);
+      const finders = await serviceChecks(plugin, cli);
+      for (const name of ONLINE) await check(name, COMPARE_URLS, finders[name]);
     });
+    stop = undefined;
   } catch (error) {
     if (!(error instanceof InvalidConfiguration)) throw error;
     for (const { option, problem, hint } of error.problems)
       report({ check: 'options', ok: false, detail: `${option} ${problem}`, hint });
-    for (const check of ['address', 'token', 'users', 'clock', 'storage'] as const)
-      report({ check, ok: null, detail: 'not checked: the options are wrong' });
-    return;
+    stop = 'options';
+    for (const name of ONLINE) await check(name, COMPARE_URLS, () => Promise.resolve(''));
   }
-  await examineStorage(context, report);
+  if (engine === 'memory')
+    report({
+      check: 'storage',
+      ok: null,
+      detail: `not checked: ${variables.storage} does not name that of your app`,
+    });
+  else
+    await check('storage', COMPARE_STORAGE, () =>
+      // Opens it, reads and writes. Nothing is sent from it, and nothing in it is changed.
+      withPlugin(cli, { shared: true }, async ({ outbox }) => {
+        const { pending, parked } = await outbox.stats();
+        await outbox.retry('doctor'); // writes to the row of this id, which is not there
+        for (const { problem, hint } of outbox.warnings)
+          report({ check: 'storage', ok: false, detail: problem, hint: textInVariables(hint) });
+        return `${engine} opens, and can be read and written; ${counted(pending, 'logout')} waiting, ${parked} parked`;
+      }),
+    );
 }
 
-/** Each check builds on those before it: after the first problem the others are left out. Touches no user. */
-async function examineService({ app, service }: Plugin, { io }: CliContext, report: Report): Promise<void> {
+/** One request each, which touches no user. */
+async function serviceChecks({ app, service }: Plugin, { io }: CliContext) {
   const { AccessTokens, LogoutRoute, Transport } = await import('nestjs-debate-space/internal');
   const { interrupted: signal } = io;
   const { url } = app.get(LogoutRoute);
   let skewMs: number | undefined;
-  let stop: string | undefined;
-  const check = async (name: CheckResult['check'], find: () => Promise<string>): Promise<void> => {
-    if (stop !== undefined) {
-      report({ check: name, ok: null, detail: `not checked: first see ${stop}` });
-      return;
-    }
-    try {
-      report({ check: name, ok: true, detail: await find() });
-    } catch (error) {
-      if (signal.aborted) throw error;
-      const { problem = messageOf(error), hint = COMPARE_URLS } = Object(error) as Partial<Failure>;
-      report({ check: name, ok: false, detail: problem, hint });
-      stop = name;
-    }
+  return {
+    /** Without a token nobody can be logged out; that it is missed shows that the route is there. */
+    address: async () => {
+      const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+      const request = { method: 'POST', url, headers, body: '' } as const;
+      const { status, clockSkewMs } = await app.get(Transport).exchange(request, signal);
+      skewMs = clockSkewMs;
+      const answer = `${new URL(url).host} answers ${status} to a logout without a token`;
+      if (status === 404) throw new Failure('faults', answer, COMPARE_NAME);
+      if (status < 400 || status === 405 || status >= 500) throw new Failure('faults', answer);
+      return answer;
+    },
+    token: async () => {
+      await app.get(AccessTokens).get('authentication', signal);
+      return 'the service takes API key and secret key';
+    },
+    users: async () => {
+      const { total } = await service.listUsers({ perPage: 1 }, { signal });
+      return `the user list answers${total === undefined ? '' : `; it has ${counted(total, 'user')}`}`;
+    },
+    clock: () => Promise.resolve(clockText(skewMs)),
   };
-  await check('address', async () => {
-    // Without a token: nobody can be logged out by it. The refusal shows that the route is there.
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const request = { method: 'POST', url, headers, body: '' } as const;
-    const { status, clockSkewMs } = await app.get(Transport).exchange(request, signal);
-    skewMs = clockSkewMs;
-    const answer = `${new URL(url).host} answers ${status} to a logout without a token`;
-    if (status === 404)
-      throw new Failure(
-        'faults',
-        answer,
-        `Compare ${variables.applicationName} and ${variables.authUrl} with the logout route that the service shows.`,
-      );
-    if (status < 400 || status === 405 || status >= 500) throw new Failure('faults', answer);
-    return answer;
-  });
-  await check('token', async () => {
-    await app.get(AccessTokens).get('authentication', signal);
-    return 'the service takes API key and secret key';
-  });
-  await check('users', async () => {
-    const { total } = await service.listUsers({ perPage: 1 }, { signal });
-    return `the user list answers${total === undefined ? '' : `; it has ${counted(total, 'user')}`}`;
-  });
-  await check('clock', () => Promise.resolve(clockText(skewMs)));
 }
 
 function clockText(skewMs: number | undefined): string {
   if (skewMs === undefined) return 'the service does not tell its time (no Date header)';
   const apart = duration(Math.abs(skewMs));
   if (Math.abs(skewMs) <= MAX_SKEW_MS) return `within ${apart} of the service's`;
-  throw new Failure(
-    'faults',
-    `this machine's clock is ${apart} ${skewMs > 0 ? 'behind' : 'ahead of'} the service's; logout tokens are refused beyond about 30 s`,
-    'Set the clock of this machine by NTP; if it is right, tell the operator of the service.',
-  );
-}
-
-/** Opens the storage, reads and writes. Nothing is sent from it, and nothing in it is changed. */
-async function examineStorage(context: CliContext, report: Report): Promise<void> {
-  const check = 'storage';
-  const { engine } = context.settings.storage;
-  if (engine === 'memory') {
-    const detail = `not checked: it is in memory; to see the one that your app uses, set ${variables.storage}`;
-    report({ check, ok: null, detail });
-    return;
-  }
-  try {
-    await withPlugin(context, { shared: true }, async ({ outbox }) => {
-      const { pending, parked } = await outbox.stats();
-      await outbox.retry('doctor'); // writes to the row of this id, which is not there
-      const counts = `${counted(pending, 'logout')} waiting, ${parked} parked`;
-      report({ check, ok: true, detail: `${engine} opens, and can be read and written; ${counts}` });
-      for (const { problem, hint } of outbox.warnings)
-        report({ check, ok: false, detail: problem, hint: textInVariables(hint) });
-    });
-  } catch (error) {
-    if (context.io.interrupted.aborted) throw error;
-    const { problem = messageOf(error), hint = COMPARE_STORAGE } = Object(error) as Partial<Failure>;
-    report({ check, ok: false, detail: problem, hint: textInVariables(hint) });
-  }
+  const where = `${apart} ${skewMs > 0 ? 'behind' : 'ahead of'} the service's`;
+  const problem = `this machine's clock is ${where}; logout tokens are refused beyond about 30 s`;
+  throw new Failure('faults', problem, SET_CLOCK);
 }

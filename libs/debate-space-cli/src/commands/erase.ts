@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import type { ErasureDryRun, ErasureMode, ErasureStatus } from 'nestjs-debate-space';
 import { confirm, type CliContext } from '../cli-context.js';
 import { codeOf, Failure } from '../failure.js';
-import { counted, table } from '../output.js';
+import { counted, fields } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { readUids, UID_FORMATS, type UidList, type UidListOptions } from '../uid-list.js';
 import { followErasure, nobodyFound, requireErased, statusText, watchedText } from './erasures.js';
@@ -84,9 +84,9 @@ async function dryRunOf(
 
 function dryRunText({ notFoundLines, alreadyRequested, notFound, ...counts }: DryRun): string {
   const more = notFound > notFoundLines.length ? ', …' : '';
-  const rows = { ...counts, 'not found': notFound, 'already requested': alreadyRequested };
-  const lines = notFound > 0 ? { 'not found in lines': notFoundLines.join(', ') + more } : {};
-  return table(Object.entries({ ...rows, ...lines }).map(([name, count]) => [name, String(count)]));
+  const lines = notFound > 0 ? notFoundLines.join(', ') + more : undefined;
+  const named = { 'not found': notFound, 'already requested': alreadyRequested, 'not found in lines': lines };
+  return fields({ ...counts, ...named });
 }
 
 function consequenceOf(

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ErasureProgress, ErasureReceipt, ErasureStatus, RetryingErasure } from 'nestjs-debate-space';
 import { confirm, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, date, duration, shown, table } from '../output.js';
+import { counted, date, duration, fields, shown } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { progressDisplay } from '../progress.js';
 
@@ -68,18 +68,17 @@ export function addErasures(program: Command, cli: CliContext): void {
       if (before.finishedAt) output.note(`${shown(reference)} is already finished. Nothing to ${name}.`);
     });
 
-  group
-    .command('pause <reference>')
-    .description('send nothing more of a reference until it is resumed')
-    .action((reference: string) => steer('pause', reference));
-  group
-    .command('resume <reference>')
-    .description('continue a reference after a pause')
-    .action((reference: string) => steer('resume', reference));
-  group
-    .command('retry <reference>')
-    .description('try the failed users of a reference again')
-    .action((reference: string) => steer('retry', reference));
+  const steering = {
+    pause: 'send nothing more of a reference until it is resumed',
+    resume: 'continue a reference after a pause',
+    retry: 'try the failed users of a reference again',
+  };
+  for (const name of ['pause', 'resume', 'retry'] as const)
+    group
+      .command(`${name} <reference>`)
+      .description(steering[name])
+      .action((reference: string) => steer(name, reference));
+
   group
     .command('cancel <reference>')
     .description('do not erase the users of a reference who were not sent yet; cannot be undone')
@@ -154,13 +153,13 @@ export function nobodyFound(result: string): Failure {
 
 /** A reference with its counts; of how users were left out, only what happened. */
 export function statusText({ retrying, ...status }: ErasureStatus): string {
-  const rows: Record<string, string | number | undefined> = {
-    reference: shown(status.reference),
+  return fields({
+    reference: status.reference,
     mode: status.mode,
-    'requested by': status.requestedBy && shown(status.requestedBy),
+    'requested by': status.requestedBy,
     state: stateOf(status),
-    requested: date(status.requestedAt),
-    finished: date(status.finishedAt) || undefined,
+    requested: status.requestedAt,
+    finished: status.finishedAt,
     total: status.total,
     done: status.done,
     'not found': status.notFound || undefined,
@@ -169,9 +168,7 @@ export function statusText({ retrying, ...status }: ErasureStatus): string {
     failed: status.failed || undefined,
     waiting: status.waiting,
     'last failure': retrying && retryingText(retrying),
-  };
-  const given = Object.entries(rows).filter(([, value]) => value !== undefined);
-  return table(given.map(([name, value]) => [name, String(value)]));
+  });
 }
 
 /** What becomes of the users who are not erased yet, when a command ends that has only watched. */
@@ -201,22 +198,11 @@ function retryingText({ cause, nextAttemptAt }: RetryingErasure): string {
   return `${shown(cause)}; ${leftMs <= 0 ? 'the next attempt is due' : `next attempt in ${duration(leftMs)}`}`;
 }
 
-function detailOf({
-  perMinute,
-  msLeft = 0,
-  waitMs = 0,
-  failed,
-  canceled,
-  retrying,
-}: ErasureProgress): string {
-  const isLimited = waitMs > 0 && `waiting for the rate limit, continues in ${duration(waitMs)}`;
-  const pace = isLimited || `${perMinute} a minute`;
+function detailOf({ perMinute, msLeft = 0, waitMs = 0, retrying }: ErasureProgress): string {
   const left = msLeft > 0 ? ` | ${duration(msLeft)} left` : '';
-  return ` | ${retrying && perMinute === 0 ? retryingText(retrying) : pace}${left}${leftOut(' |', failed, canceled)}`;
-}
-
-function leftOut(separator: string, failed: number, canceled: number): string {
-  return `${failed > 0 ? `${separator} ${failed} failed` : ''}${canceled > 0 ? `${separator} ${canceled} canceled` : ''}`;
+  if (retrying && perMinute === 0) return ` | ${retryingText(retrying)}${left}`;
+  if (waitMs > 0) return ` | waiting for the rate limit, continues in ${duration(waitMs)}${left}`;
+  return ` | ${perMinute} a minute${left}`;
 }
 
 /** One line of a list, which is printed as it comes: only its first columns are aligned. */
@@ -227,7 +213,8 @@ function lineOf(aligned: readonly string[], ...rest: readonly string[]): string 
 
 function statusLine(status: ErasureStatus): string {
   const { reference, mode, state, requestedAt, total, failed, canceled } = status;
-  const counts = `${finishedOf(status)} of ${total}${leftOut(',', failed, canceled)}`;
+  const left = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
+  const counts = `${finishedOf(status)} of ${total}${left}`;
   return lineOf([date(requestedAt), mode, state === 'done' ? 'finished' : state, counts], shown(reference));
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { DebateSpaceOutbox, LogoutHistoryEntry, OutboxStats, ParkedLogout } from 'nestjs-debate-space';
 import { confirm, whole, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, date, duration, shown, table } from '../output.js';
+import { counted, date, duration, fields, shown, table } from '../output.js';
 import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
 
@@ -127,40 +127,37 @@ function requireAll(ids: readonly string[], count: number): void {
 
 function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
   const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
-  return table(Object.entries({ engine, pending: `${pending}${oldest}`, parked: String(parked) }));
+  return fields({ engine, pending: `${pending}${oldest}`, parked });
 }
 
 function parkedText(logouts: readonly ParkedLogout[]): string {
-  const rows = logouts.map((logout) => [
-    logout.id,
-    shown(logout.uid),
-    date(logout.endedAt),
-    date(logout.parkedAt),
+  const rows = logouts.map(({ id, uid, endedAt, parkedAt, attempts, cause, reason }) => [
+    id,
+    shown(uid),
+    date(endedAt),
+    date(parkedAt),
+    String(attempts),
+    cause,
+    reason,
   ]);
-  return logoutsText(['ID', 'UID', 'ENDED', 'PARKED'], rows, logouts);
+  return withHints([['ID', 'UID', 'ENDED', 'PARKED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
 }
 
 function historyText(logouts: readonly LogoutHistoryEntry[]): string {
-  const rows = logouts.map(({ id, state, endedAt, dueAt, finishedAt }) => {
+  const rows = logouts.map(({ id, state, endedAt, dueAt, finishedAt, attempts, cause = '–', reason }) => {
     const finished = finishedAt ? date(finishedAt) : dueAt ? `due ${date(dueAt)}` : '–';
-    return [id, state, date(endedAt), finished];
+    return [id, state, date(endedAt), finished, String(attempts), cause, reason];
   });
-  return logoutsText(['ID', 'STATE', 'ENDED', 'FINISHED'], rows, logouts);
+  return withHints([['ID', 'STATE', 'ENDED', 'FINISHED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
 }
 
-/** A table with what both lists have, and below each logout what to do about it. */
-function logoutsText(
-  headings: readonly string[],
-  rows: readonly (readonly string[])[],
-  logouts: readonly (ParkedLogout | LogoutHistoryEntry)[],
-): string {
-  const more = logouts.map(({ attempts, cause = '–', reason }) => [String(attempts), cause, reason]);
-  const all = [
-    [...headings, 'TRIES', 'CAUSE', 'REASON'],
-    ...rows.map((row, n) => [...row, ...(more[n] ?? [])]),
-  ];
-  const hints = [undefined, ...logouts.map(({ hint }) => hint)]; // none for the headings
-  const lines = table(all).split('\n');
-  const hinted = (hint: string | undefined) => (hint === undefined ? '' : `\n  → ${textInVariables(hint)}`);
-  return lines.map((line, n) => line + hinted(hints[n])).join('\n');
+/** A table with what to do about each logout below it. @param rows the first one is the heading */
+function withHints(rows: readonly string[][], logouts: readonly { readonly hint?: string }[]): string {
+  const lines = table(rows)
+    .split('\n')
+    .map((line, n) => {
+      const { hint } = logouts[n - 1] ?? {};
+      return hint === undefined ? line : `${line}\n  → ${textInVariables(hint)}`;
+    });
+  return lines.join('\n');
 }

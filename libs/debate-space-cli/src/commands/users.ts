@@ -53,7 +53,7 @@ export function addUsers(program: Command, cli: CliContext): void {
         // Without an end: a person who waits at a terminal can interrupt it.
         const found = await service.findUser(uid, { signal, maxPages: Number.MAX_SAFE_INTEGER });
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
-        output.answer(found, table(Object.entries(found).map((field) => field.map(shown))));
+        output.answer(found);
       }),
     );
 
