@@ -42,14 +42,6 @@ describe('the settings', () => {
     },
   );
 
-  it('miss the storage key of a server, and of no other storage', () => {
-    const missed = problem('STORAGE_KEY', 'is not set');
-    const env = { DEBATE_SPACE_STORAGE: 'postgres://db/app' };
-    expect(settings(env).problems).toContainEqual(missed);
-    expect(settings({ ...env, DEBATE_SPACE_STORAGE_KEY: 'x' }).problems).not.toContainEqual(missed);
-    expect(settings({ DEBATE_SPACE_STORAGE: 'sqlite:db' }).problems).not.toContainEqual(missed);
-  });
-
   it.each([
     ['one-key-of-a-test', 'one-key-of-a-test'],
     ['new+key/=, old+key/=', ['new+key/=', 'old+key/=']],

@@ -34,23 +34,16 @@ export interface StorageSetting {
 export interface Settings {
   readonly options: Omit<DebateSpaceModuleOptions, 'storage'>;
   readonly storage: StorageSetting;
-  /** Of the variables that are missing or cannot be understood. */
+  /** Of the variables that cannot be understood. */
   readonly problems: readonly OptionProblem[];
 }
 
-type RateLimit = NonNullable<DebateSpaceModuleOptions['http']>['rateLimit'];
+type Options = Settings['options'];
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false };
+const KEYLESS = 'give the option storageKey of your app: it encrypts the uids in Postgres, MySQL or MariaDB';
 const STORAGES = 'memory, sqlite:<file>, or a URL postgres://…, mysql://… or mariadb://…';
-const FROM_PANEL = 'copy it from the administration panel, Configuration > General';
-const HINTS = {
-  apiKey: FROM_PANEL,
-  secretKey: FROM_PANEL,
-  applicationName: 'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}',
-  authUrl: 'it is the host root of the service, such as https://debate.example.org',
-  storageKey: 'give the option storageKey of your app: it encrypts the uids in Postgres, MySQL or MariaDB',
-} as const;
 
 /**
  * The environment, and what it lacks from a file: the named one, or `.env` of the working folder if there is one.
@@ -75,11 +68,6 @@ function filled(env: Environment): Environment {
 export function settingsOf(env: Environment, folder: string): Settings {
   const problems: OptionProblem[] = [];
   const given = (name: keyof typeof variables) => env[variables[name]];
-  const required = (name: keyof typeof HINTS): string => {
-    if (given(name) === undefined)
-      problems.push({ option: variables[name], problem: 'is not set', hint: HINTS[name] });
-    return given(name) ?? '';
-  };
   const parsed = <T>(
     name: keyof typeof variables,
     must: string,
@@ -87,37 +75,32 @@ export function settingsOf(env: Environment, folder: string): Settings {
   ): T | undefined => {
     const text = given(name);
     const value = text === undefined ? undefined : parse(text);
-    if (text !== undefined && value === undefined) {
-      const hint = 'fix it in the environment or in .env';
+    const hint = 'fix it in the environment or in .env';
+    if (text !== undefined && value === undefined)
       problems.push({ option: variables[name], problem: `must be ${must}`, hint });
-    }
     return value;
   };
-  const [apiKey, secretKey] = [required('apiKey'), required('secretKey')];
-  const [applicationName, authUrl] = [required('applicationName'), required('authUrl')];
-  const storage: StorageSetting = {
-    ...(parsed('storage', STORAGES, (text) => storageOf(text, folder)) ?? { engine: 'memory', url: '' }),
-    schema: given('storageSchema'),
-    prefix: given('storagePrefix'),
-  };
+  const storage = parsed('storage', STORAGES, (text) => storageOf(text, folder));
   const storageKeys = given('storageKey')?.match(/[^\s,]+/g) ?? [];
-  if (storageKeys.length === 0 && (storage.engine === 'postgres' || storage.engine === 'mysql'))
-    required('storageKey');
-  const options = {
-    apiKey,
-    secretKey,
-    applicationName,
-    authUrl,
-    baseUrl: given('baseUrl'),
-    secretKeyEncoding: parsed('secretKeyEncoding', 'utf8 or base64', oneOf('utf8', 'base64')),
-    storageKey: storageKeys.length > 1 ? storageKeys : storageKeys[0],
-    http: {
-      rateLimit: parsed('rateLimit', 'off, or requests/time such as 100/60s', rateLimitOf),
-      allowInsecureHttp: parsed('allowInsecureHttp', 'true or false', (text) => BOOLEANS[text]) ?? false,
-    },
-    users: { listAuth: parsed('listAuth', 'bearer or apiKey', oneOf('bearer', 'apiKey')) },
+  if (storageKeys.length === 0 && storage?.url.includes('://') === true)
+    problems.push({ option: variables.storageKey, problem: 'is not set', hint: KEYLESS });
+  const http = {
+    rateLimit: parsed('rateLimit', 'off, or requests/time such as 100/60s', rateLimitOf),
+    allowInsecureHttp: parsed('allowInsecureHttp', 'true or false', (text) => BOOLEANS[text]),
   };
-  return { options, storage, problems };
+  const options = {
+    apiKey: given('apiKey'),
+    secretKey: given('secretKey'),
+    secretKeyEncoding: given('secretKeyEncoding'),
+    applicationName: given('applicationName'),
+    authUrl: given('authUrl'),
+    baseUrl: given('baseUrl'),
+    storageKey: storageKeys.length > 1 ? storageKeys : storageKeys[0],
+    users: { listAuth: given('listAuth') },
+    http,
+  } as Options; // what is missing or wrong in it is the plugin's to say
+  const names = { schema: given('storageSchema'), prefix: given('storagePrefix') };
+  return { options, storage: { ...(storage ?? { engine: 'memory', url: '' }), ...names }, problems };
 }
 
 function storageOf(text: string, folder: string): StorageSetting | undefined {
@@ -128,15 +111,11 @@ function storageOf(text: string, folder: string): StorageSetting | undefined {
   return { engine: scheme.startsWith('postgres') ? 'postgres' : 'mysql', url: text };
 }
 
-function rateLimitOf(text: string): RateLimit {
+function rateLimitOf(text: string): NonNullable<Options['http']>['rateLimit'] {
   if (text === 'off') return false;
   const [, requests, time, unit = ''] = /^(\d{1,9})\/(\d{1,9})(ms|s|m)$/.exec(text) ?? [];
   const perMs = Number(time) * ({ ms: 1, s: 1000, m: 60_000 }[unit] ?? NaN);
   return Number(requests) >= 1 && perMs >= 1 ? { requests: Number(requests), perMs } : undefined;
-}
-
-function oneOf<T extends string>(...values: readonly T[]): (text: string) => T | undefined {
-  return (text) => values.find((value) => value === text);
 }
 
 /** A problem as the plugin words it, with the variables in place of its options. */
@@ -152,5 +131,5 @@ export function textInVariables(text: string): string {
     'http.allowInsecureHttp': variables.allowInsecureHttp,
     'users.listAuth': variables.listAuth,
   };
-  return text.replaceAll(/(?:http\.|users\.)?\b[a-z]\w+\b/g, (word) => byOption[word] ?? word);
+  return text.replaceAll(/(?<!')(?:http\.|users\.)?\b[a-z]\w+\b/g, (word) => byOption[word] ?? word);
 }

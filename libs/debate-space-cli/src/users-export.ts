@@ -71,64 +71,55 @@ export async function* usersText(
   users: AsyncIterable<DebateSpaceUser>,
   { format, columns }: Pick<ExportOptions, 'format' | 'columns'>,
 ): AsyncGenerator<string> {
-  const batches = batchesOf(users);
-  if (format === 'csv') {
-    yield* csvOf(batches, columns);
-    return;
+  const textOf = format === 'csv' ? await csv(columns) : ndjson(columns);
+  let batch: DebateSpaceUser[] = [];
+  let isFirst = true;
+  for await (const user of users) {
+    if (batch.push(user) < USERS_AT_ONCE) continue;
+    yield textOf(batch);
+    batch = [];
+    isFirst = false;
   }
-  const fields = (user: DebateSpaceUser, names: readonly string[]) =>
-    names.filter((name) => Object.hasOwn(user, name)).map((name) => [name, user[name]] as const);
-  const picked = (user: DebateSpaceUser) => (columns ? Object.fromEntries(fields(user, columns)) : user);
-  for await (const some of batches) yield some.map((user) => `${JSON.stringify(picked(user))}\n`).join('');
+  if (batch.length > 0 || isFirst) yield textOf(batch);
+}
+
+function ndjson(columns?: readonly string[]): (users: readonly DebateSpaceUser[]) => string {
+  const picked = (user: DebateSpaceUser) =>
+    columns
+      ? Object.fromEntries(columns.flatMap((name) => (Object.hasOwn(user, name) ? [[name, user[name]]] : [])))
+      : user;
+  return (users) => users.map((user) => `${JSON.stringify(picked(user))}\n`).join('');
 }
 
 /**
- * The users as CSV (RFC 4180), the header row always first. Objects and arrays are JSON in their cell; null and what is
- * absent leave it empty. By default the columns are the named ones, then the further ones of the first 100 users, then
- * `more`: a JSON object of the fields that came only later.
+ * CSV (RFC 4180), the header row always first. Objects and arrays are JSON in their cell; null and what is absent leave it
+ * empty. By default the columns are the named ones, then the further ones of the first users, then `more`: a JSON object of
+ * the fields that came only later.
  */
-async function* csvOf(
-  batches: AsyncIterable<readonly DebateSpaceUser[]>,
-  columns?: readonly string[],
-): AsyncGenerator<string> {
+async function csv(columns?: readonly string[]): Promise<(users: readonly DebateSpaceUser[]) => string> {
   const { stringify } = await import('csv-stringify/sync');
   let names = columns;
   let header = true;
-  const text = (known: readonly string[], rows: readonly unknown[][]) =>
-    stringify([...rows], {
+  return (users) => {
+    const known = (names ??= [...NAMED_FIELDS, ...users.flatMap((user) => Object.keys(user))].filter(
+      // A field that is called more goes where it says.
+      (name, n, all) => all.indexOf(name) === n && name !== MORE,
+    ));
+    const rows = users.map((user) => {
+      const cells = known.map((name) => (Object.hasOwn(user, name) ? user[name] : undefined));
+      const others = Object.entries(user).filter(([name]) => !known.includes(name));
+      return columns ? cells : [...cells, others.length > 0 ? Object.fromEntries(others) : undefined];
+    });
+    const text = stringify(rows, {
       columns: columns ? [...known] : [...known, MORE],
       header,
       // A spreadsheet would take some cells for formulas. csv-stringify puts a `'` before most; OWASP names two beginnings more.
       escape_formulas: true,
       cast: { string: (cell) => (/^[\0\n]/.test(cell) ? `'${cell}` : cell), boolean: String },
     });
-  for await (const users of batches) {
-    const known = (names ??= fieldsOf(users));
-    const rows = users.map((user) => {
-      const cells = known.map((name) => (Object.hasOwn(user, name) ? user[name] : undefined));
-      const others = Object.entries(user).filter(([name]) => !known.includes(name));
-      return columns ? cells : [...cells, others.length > 0 ? Object.fromEntries(others) : undefined];
-    });
-    yield text(known, rows);
     header = false;
-  }
-  if (header) yield text(names ?? fieldsOf([]), []);
-}
-
-function fieldsOf(users: readonly DebateSpaceUser[]): readonly string[] {
-  const names = new Set([...NAMED_FIELDS, ...users.flatMap((user) => Object.keys(user))]);
-  names.delete(MORE); // a field of that name goes where it says
-  return [...names];
-}
-
-async function* batchesOf(users: AsyncIterable<DebateSpaceUser>): AsyncGenerator<readonly DebateSpaceUser[]> {
-  let batch: DebateSpaceUser[] = [];
-  for await (const user of users) {
-    if (batch.push(user) < USERS_AT_ONCE) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
+    return text;
+  };
 }
 
 /**
