@@ -126,10 +126,7 @@ export function messageOf(error: unknown): string {
   const message = operation === undefined ? error.message : error.message.replace(`${operation}: `, '');
   switch (codeOf(error)) {
     case 'ERR_DEBATE_SPACE_NO_ACCOUNTS':
-      return (
-        'None of the first users is in the list of accounts, so every user would be an orphan. ' +
-        'Check the file and its --column; if there really is no account, add --allow-no-match.'
-      );
+      return 'None of the first users is in the list of accounts, so every user would be an orphan. Check the file and its --column; if there really is no account, add --allow-no-match.';
     case 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE':
       return 'There is no erasure of this reference; see: debate-space erasures list';
     case 'ERR_DEBATE_SPACE_NETWORK':
@@ -142,26 +139,46 @@ export function messageOf(error: unknown): string {
 }
 
 /** Rows with their columns below each other. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = [];
-  for (const row of rows)
-    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
-  const line = (row: readonly string[]) =>
-    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-  return rows.map((row) => line(row).trimEnd()).join('\n');
+export function table(rows: readonly (readonly unknown[])[]): string {
+  const cells = rows.map((row) => row.map(shown));
+  const widths = (cells[0] ?? []).map((_, n) => Math.max(...cells.map((row) => row[n]?.length ?? 0)));
+  return cells
+    .map((row) =>
+      row
+        .map((cell, n) => cell.padEnd(widths[n] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
 }
 
 /** What is given of an answer, one field a line. */
 export function fields(answer: object): string {
-  const given = Object.entries(answer).filter(([, value]) => value !== undefined && value !== null);
-  return table(
-    given.map(([name, value]) => [shown(name), value instanceof Date ? date(value) : shown(value)]),
-  );
+  const given = Object.entries(answer).filter(([, value]) => value !== undefined);
+  return table(given.map(([name, value]: [string, unknown]) => [words(name), value]));
 }
 
-/** A value of the service or of a file, on one line and without control characters, those of the text direction among them. */
+/** A row for each, below the names of what they have; its hint on a line of its own. */
+export function records(items: readonly (object & { readonly hint?: string })[]): string {
+  const names = [...new Set(items.flatMap((item) => Object.keys(item)))].filter((name) => name !== 'hint');
+  const rows = items.map((item: Record<string, unknown>) => names.map((name) => item[name]));
+  const lines = table([names.map((name) => words(name).toUpperCase()), ...rows]).split('\n');
+  const hinted = lines.map((line, n) => {
+    const { hint } = items[n - 1] ?? {}; // none for the names
+    return hint === undefined ? line : `${line}\n  → ${textInVariables(hint)}`;
+  });
+  return hinted.join('\n');
+}
+
+/** Such as `not found` of `notFound`. */
+function words(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+/** A value on one line and without control characters, those of the text direction among them. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return '';
+  if (value instanceof Date) return value.toISOString().replace(/\.\d{3}/, '');
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }
@@ -169,10 +186,6 @@ export function shown(value: unknown): string {
 /** Lines without the characters by which the service, or a file, could steer the terminal or turn its text around. */
 function printable(text: string): string {
   return text.replaceAll(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
-}
-
-export function date(value: Date | undefined): string {
-  return value === undefined ? '' : value.toISOString().replace(/\.\d{3}/, '');
 }
 
 /** Such as `3 d 4 h`, `2 min 5 s`. */

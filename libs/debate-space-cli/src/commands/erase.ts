@@ -26,6 +26,8 @@ interface DryRun extends Omit<ErasureDryRun, 'invalid' | 'invalidItems' | 'notFo
 const MODE_HELP =
   'anonymize: remove personal data, keep contributions. delete: remove everything; the uid can never log in again';
 const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
+const HOOKS =
+  'This command processes it, and all else that waits in the storage. It does not call `erasure.beforeErase` of your app.';
 const WATCHES =
   'Queued. Your app will process it; this command only watches. No app running? Use --execute-here.';
 
@@ -82,11 +84,9 @@ async function dryRunOf(
   return { total, distinct, duplicates, known, notFound, notFoundLines, alreadyRequested };
 }
 
-function dryRunText({ notFoundLines, alreadyRequested, notFound, ...counts }: DryRun): string {
-  const more = notFound > notFoundLines.length ? ', …' : '';
-  const lines = notFound > 0 ? notFoundLines.join(', ') + more : undefined;
-  const named = { 'not found': notFound, 'already requested': alreadyRequested, 'not found in lines': lines };
-  return fields({ ...counts, ...named });
+function dryRunText({ notFoundLines, ...counts }: DryRun): string {
+  const more = counts.notFound > notFoundLines.length ? ', …' : '';
+  return fields({ ...counts, notFoundLines: notFoundLines.join(', ') + more });
 }
 
 function consequenceOf(
@@ -98,15 +98,10 @@ function consequenceOf(
   const aside = { [unknown]: notFound, 'already requested': alreadyRequested, 'named twice': duplicates };
   const told = Object.entries(aside).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
   const where = `"${options.applicationName}" at ${new URL(options.authUrl ?? '').host}`;
-  return [
-    `${counted(distinct, 'user')} of ${where} will be ${VERBS[mode]}. This cannot be undone.`,
-    ...(told.length > 0 ? [`(${told.join(', ')})`] : []),
-    ...(executeHere
-      ? [
-          'This command processes it, and all else that waits in the storage. It does not call `erasure.beforeErase` of your app.',
-        ]
-      : []),
-  ].join('\n');
+  const what = `${counted(distinct, 'user')} of ${where} will be ${VERBS[mode]}. This cannot be undone.`;
+  return [what, ...(told.length > 0 ? [`(${told.join(', ')})`] : []), ...(executeHere ? [HOOKS] : [])].join(
+    '\n',
+  );
 }
 
 /** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */

@@ -2,11 +2,13 @@ import type { Command } from 'commander';
 import type { ErasureProgress, ErasureReceipt, ErasureStatus, RetryingErasure } from 'nestjs-debate-space';
 import { confirm, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, date, duration, fields, shown } from '../output.js';
+import { counted, duration, fields, shown } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { progressDisplay } from '../progress.js';
 
 type Erasures = Plugin['erasures'];
+
+const UNREAD = 'waiting for the rest of the list: nobody is erased before it is stored to its end';
 
 /** What became of erasures, and what is to become of them. Sends nothing itself. */
 export function addErasures(program: Command, cli: CliContext): void {
@@ -20,7 +22,7 @@ export function addErasures(program: Command, cli: CliContext): void {
     .description('all references, the newest first')
     .action(() =>
       withErasures(async (erasures) => {
-        const headings = lineOf(['REQUESTED', 'MODE', 'STATE', 'FINISHED'], 'REFERENCE');
+        const headings = lineOf('REQUESTED', 'MODE', 'STATE', 'FINISHED', 'REFERENCE');
         const count = await output.each(erasures.list(), statusLine, headings);
         if (count === 0) output.note('There are no erasures.');
       }),
@@ -48,8 +50,8 @@ export function addErasures(program: Command, cli: CliContext): void {
         if ((reference === undefined) === (uid === undefined))
           throw new Failure('usage', 'Name either a reference or --uid <uid>.');
         const receipts = uid === undefined ? erasures.receipts(reference ?? '') : erasures.receiptsOf(uid);
-        const more = ['TRIES', 'UID (HASH)'.padEnd(22), 'REFERENCE', 'REASON'];
-        const headings = lineOf(['DONE', 'MODE', 'OUTCOME', 'STATUS'], ...more);
+        const hash = 'UID (HASH)'.padEnd(22);
+        const headings = lineOf('DONE', 'MODE', 'OUTCOME', 'STATUS', 'TRIES', hash, 'REFERENCE', 'REASON');
         const count = await output.each(receipts, receiptLine, headings);
         if (count === 0) output.note('There are no receipts.');
       }),
@@ -151,23 +153,12 @@ export function nobodyFound(result: string): Failure {
   return new Failure('notFound', `${result}: the service knows none of the users`, hint);
 }
 
-/** A reference with its counts; of how users were left out, only what happened. */
-export function statusText({ retrying, ...status }: ErasureStatus): string {
+/** A reference with its counts. */
+export function statusText({ complete, retrying, ...status }: ErasureStatus): string {
   return fields({
-    reference: status.reference,
-    mode: status.mode,
-    'requested by': status.requestedBy,
-    state: stateOf(status),
-    requested: status.requestedAt,
-    finished: status.finishedAt,
-    total: status.total,
-    done: status.done,
-    'not found': status.notFound || undefined,
-    vetoed: status.vetoed || undefined,
-    canceled: status.canceled || undefined,
-    failed: status.failed || undefined,
-    waiting: status.waiting,
-    'last failure': retrying && retryingText(retrying),
+    ...status,
+    state: complete || status.finishedAt ? status.state : UNREAD,
+    lastFailure: retrying && retryingText(retrying),
   });
 }
 
@@ -178,13 +169,6 @@ export function watchedText({ reference, state, complete, waiting }: ErasureStat
   if (!complete) return `${left} The list was not stored to its end: send it again, or: ${command('cancel')}`;
   if (state === 'paused') return `${left} They are paused; to go on: ${command('resume')}`;
   return `${left} This command only watched: your app goes on erasing them. To stop that: ${command('pause')} (or cancel). To watch again: ${command('status')} --watch`;
-}
-
-/** Whether a process works on it at the moment is not stored. */
-function stateOf({ state, complete, finishedAt }: Omit<ErasureStatus, 'retrying'>): string {
-  if (!complete && !finishedAt)
-    return 'waiting for the rest of the list: nobody is erased before it is stored to its end';
-  return state === 'done' ? 'finished' : state;
 }
 
 /** How many users the work has ended for: nobody is left out by a cancellation or a failure. */
@@ -205,22 +189,23 @@ function detailOf({ perMinute, msLeft = 0, waitMs = 0, retrying }: ErasureProgre
   return ` | ${perMinute} a minute${left}`;
 }
 
-/** One line of a list, which is printed as it comes: only its first columns are aligned. */
-function lineOf(aligned: readonly string[], ...rest: readonly string[]): string {
+/** One line of a list, which is printed as it comes: its columns have fixed widths. */
+function lineOf(...cells: readonly unknown[]): string {
   const widths = [20, 9, 12, 9];
-  return [...aligned.map((cell, n) => cell.padEnd(widths[n] ?? 0)), ...rest].join('  ').trimEnd();
+  return cells
+    .map((cell, n) => shown(cell).padEnd(widths[n] ?? 0))
+    .join('  ')
+    .trimEnd();
 }
 
 function statusLine(status: ErasureStatus): string {
   const { reference, mode, state, requestedAt, total, failed, canceled } = status;
   const left = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
-  const counts = `${finishedOf(status)} of ${total}${left}`;
-  return lineOf([date(requestedAt), mode, state === 'done' ? 'finished' : state, counts], shown(reference));
+  return lineOf(requestedAt, mode, state, `${finishedOf(status)} of ${total}${left}`, reference);
 }
 
 /** With nothing personal in it. */
-function receiptLine(receipt: ErasureReceipt): string {
-  const { doneAt, mode, outcome, status = '–', attempts, uidHash, reference, reason } = receipt;
-  const aligned = [date(doneAt), mode, outcome.replace('-', ' '), String(status)];
-  return lineOf(aligned, `${attempts}×`.padEnd(5), uidHash, shown(reference), shown(reason));
+function receiptLine({ doneAt, mode, outcome, status, attempts, ...receipt }: ErasureReceipt): string {
+  const { uidHash, reference, reason } = receipt;
+  return lineOf(doneAt, mode, outcome, status ?? '–', `${attempts}×`.padEnd(5), uidHash, reference, reason);
 }

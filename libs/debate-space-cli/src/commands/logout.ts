@@ -6,11 +6,6 @@ import { Failure } from '../failure.js';
 import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
 
-interface LogoutOptions {
-  readonly wait: boolean;
-  readonly executeHere?: boolean;
-}
-
 /** The answer to a logout is the same for a user who is unknown, or not signed in. */
 const ACCEPTED = 'The service accepted the logout. It does not say whether it knows the user.';
 /** The app keeps no history: `logout.historyRetentionMs` is 0. */
@@ -27,7 +22,7 @@ export function addLogout(program: Command, cli: CliContext): void {
     .description('log a user out of the debate space')
     .addOption(new Option('--no-wait', 'do not wait until your app has sent it').conflicts('executeHere'))
     .option('--execute-here', 'send it from here, and all else that waits in the storage, not from your app')
-    .action((uid: string, { wait, executeHere = false }: LogoutOptions) =>
+    .action((uid: string, { wait, executeHere = false }: { wait: boolean; executeHere?: boolean }) =>
       withPlugin(cli, { worker: executeHere, shared: !wait || executeHere }, async (plugin) => {
         const { events, outbox, service } = plugin;
         let refusal: string | undefined;

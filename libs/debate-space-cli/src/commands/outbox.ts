@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
-import type { DebateSpaceOutbox, LogoutHistoryEntry, OutboxStats, ParkedLogout } from 'nestjs-debate-space';
+import type { DebateSpaceOutbox, OutboxStats } from 'nestjs-debate-space';
 import { confirm, whole, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, date, duration, fields, shown, table } from '../output.js';
+import { counted, duration, fields, records } from '../output.js';
 import { withPlugin } from '../plugin.js';
-import { textInVariables } from '../settings.js';
 
 interface Chosen {
-  readonly all?: boolean;
+  readonly ids: readonly string[];
+  readonly all?: boolean | undefined;
+  /** Default: nothing to confirm. */
   readonly yes?: boolean;
 }
 
@@ -56,7 +57,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .action((page: { limit: number; skip: number }) =>
       withOutbox(async (outbox) => {
         const parked = await outbox.parked(page);
-        output.answer(parked, parked.length > 0 ? parkedText(parked) : 'Nothing is parked.');
+        output.answer(parked, parked.length > 0 ? records(parked) : 'Nothing is parked.');
       }),
     );
 
@@ -67,20 +68,35 @@ export function addOutbox(program: Command, cli: CliContext): void {
       withOutbox(async (outbox) => {
         const logouts = await outbox.history(uid);
         const none = 'No logout of this user is known.';
-        output.answer(logouts, logouts.length > 0 ? historyText(logouts) : none);
+        output.answer(logouts, logouts.length > 0 ? records(logouts) : none);
       }),
     );
+
+  const change = (
+    name: 'retry' | 'discard',
+    { ids, all = false, yes = true }: Chosen,
+    done: string,
+    told: string,
+  ) =>
+    withOutbox(async (outbox) => {
+      if (all === ids.length > 0) throw new Failure('usage', 'Name the ids of parked logouts, or --all.');
+      const given = all ? await allParked(outbox) : [...new Set(ids)];
+      const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
+      if (!yes && given.length > 0) await confirm(cli, consequence, `${name} ${given.length}`);
+      let count = 0;
+      for (const id of given) if (await outbox[name](id)) count += 1;
+      if (count === 0 && given.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
+      output.answer({ [done]: count }, `${counted(count, 'logout')} ${told}`);
+      const missing = all ? 0 : given.length - count; // with --all, others may have been faster
+      if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
+    });
 
   group
     .command('retry [id...]')
     .description('have parked logouts sent again, by the app that shares the storage')
     .option('--all', 'every parked logout')
-    .action((ids: string[], { all }: Chosen) =>
-      withOutbox(async (outbox) => {
-        const retried = await changed(await chosen(outbox, ids, all), (id) => outbox.retry(id));
-        output.answer({ retried }, `${counted(retried, 'logout')} due again; your app sends what is due.`);
-        requireAll(ids, retried);
-      }),
+    .action((ids: string[], { all }: Pick<Chosen, 'all'>) =>
+      change('retry', { ids, all }, 'retried', 'due again; your app sends what is due.'),
     );
 
   group
@@ -88,21 +104,12 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .description('remove parked logouts without sending them; cannot be undone')
     .option('--all', 'every parked logout')
     .option('--yes', 'do not ask for confirmation')
-    .action((ids: string[], { all, yes = false }: Chosen) =>
-      withOutbox(async (outbox) => {
-        const given = await chosen(outbox, ids, all);
-        const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
-        if (!yes && given.length > 0) await confirm(cli, consequence, `discard ${given.length}`);
-        const discarded = await changed(given, (id) => outbox.discard(id));
-        output.answer({ discarded }, `${counted(discarded, 'logout')} discarded. They will not be sent.`);
-        requireAll(ids, discarded);
-      }),
+    .action((ids: string[], { all, yes = false }: Omit<Chosen, 'ids'>) =>
+      change('discard', { ids, all, yes }, 'discarded', 'discarded. They will not be sent.'),
     );
 }
 
-async function chosen(outbox: DebateSpaceOutbox, ids: readonly string[], all = false): Promise<string[]> {
-  if (all === ids.length > 0) throw new Failure('usage', 'Name the ids of parked logouts, or --all.');
-  if (!all) return [...new Set(ids)];
+async function allParked(outbox: DebateSpaceOutbox): Promise<readonly string[]> {
   const found: string[] = [];
   for (;;) {
     const page = await outbox.parked({ limit: PAGE, skip: found.length });
@@ -111,53 +118,7 @@ async function chosen(outbox: DebateSpaceOutbox, ids: readonly string[], all = f
   }
 }
 
-/** @throws {Failure} when none of them was parked */
-async function changed(ids: readonly string[], change: (id: string) => Promise<boolean>): Promise<number> {
-  let count = 0;
-  for (const id of ids) if (await change(id)) count += 1;
-  if (count === 0 && ids.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
-  return count;
-}
-
-/** @param ids named on the command line; with `--all`, which names none, others may have been faster */
-function requireAll(ids: readonly string[], count: number): void {
-  const missing = new Set(ids).size - count;
-  if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
-}
-
 function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
   const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
   return fields({ engine, pending: `${pending}${oldest}`, parked });
-}
-
-function parkedText(logouts: readonly ParkedLogout[]): string {
-  const rows = logouts.map(({ id, uid, endedAt, parkedAt, attempts, cause, reason }) => [
-    id,
-    shown(uid),
-    date(endedAt),
-    date(parkedAt),
-    String(attempts),
-    cause,
-    reason,
-  ]);
-  return withHints([['ID', 'UID', 'ENDED', 'PARKED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
-}
-
-function historyText(logouts: readonly LogoutHistoryEntry[]): string {
-  const rows = logouts.map(({ id, state, endedAt, dueAt, finishedAt, attempts, cause = '–', reason }) => {
-    const finished = finishedAt ? date(finishedAt) : dueAt ? `due ${date(dueAt)}` : '–';
-    return [id, state, date(endedAt), finished, String(attempts), cause, reason];
-  });
-  return withHints([['ID', 'STATE', 'ENDED', 'FINISHED', 'TRIES', 'CAUSE', 'REASON'], ...rows], logouts);
-}
-
-/** A table with what to do about each logout below it. @param rows the first one is the heading */
-function withHints(rows: readonly string[][], logouts: readonly { readonly hint?: string }[]): string {
-  const lines = table(rows)
-    .split('\n')
-    .map((line, n) => {
-      const { hint } = logouts[n - 1] ?? {};
-      return hint === undefined ? line : `${line}\n  → ${textInVariables(hint)}`;
-    });
-  return lines.join('\n');
 }

@@ -15,7 +15,7 @@ describe('users list', () => {
     scene.service.users.add({ uid: 'dora', first_name: 'Dora', last_name: 'of "two\nlines"\u001b[31m' });
     const { code, out } = await scene.run('users list --per-page 2 --page 2');
     expect(code).toBe(0);
-    expect(out).toMatch(/^uid +name +e-mail +created\ncleo .*\ndora +Dora of "two\uFFFDlines"\uFFFD\[31m/);
+    expect(out).toMatch(/^UID +NAME +EMAIL +CREATED\ncleo .*\ndora +Dora of "two\uFFFDlines"\uFFFD\[31m/);
     expect(out).toContain('page 2 of 2, 4 users in all');
     expect((await scene.run('users list --per-page 2')).out).toContain('; next: --page 2');
   });

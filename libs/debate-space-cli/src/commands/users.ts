@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { DebateSpaceService, OrphanedUser, UserPage } from 'nestjs-debate-space';
 import { whole, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, shown, table } from '../output.js';
+import { counted, records, table } from '../output.js';
 import { withPlugin } from '../plugin.js';
 import { progressDisplay } from '../progress.js';
 import { readUids, UID_FORMATS, type UidListOptions } from '../uid-list.js';
@@ -53,7 +53,7 @@ export function addUsers(program: Command, cli: CliContext): void {
         // Without an end: a person who waits at a terminal can interrupt it.
         const found = await service.findUser(uid, { signal, maxPages: Number.MAX_SAFE_INTEGER });
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
-        output.answer(found);
+        output.answer(found, table(Object.entries(found)));
       }),
     );
 
@@ -135,12 +135,12 @@ function columns(text: string): readonly string[] {
 }
 
 function pageText({ users, page, totalPages, total, nextPage }: UserPage): string {
-  const rows = users.map(({ uid, full_name, first_name, last_name, email, created_at }) => {
+  const rows = users.map(({ uid, full_name, first_name, last_name, email, created_at: created }) => {
     const name = full_name ?? [first_name, last_name].filter(Boolean).join(' ');
-    return [uid, name, email, created_at].map(shown);
+    return { uid, name, email, created };
   });
   const of = totalPages === undefined ? '' : ` of ${totalPages}`;
   const all = total === undefined ? '' : `, ${total} users in all`;
   const next = nextPage === undefined ? '' : `; next: --page ${nextPage}`;
-  return `${table([['uid', 'name', 'e-mail', 'created'], ...rows])}\n\npage ${page}${of}${all}${next}`;
+  return `${records(rows)}\n\npage ${page}${of}${all}${next}`;
 }
