@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { Failure } from './failure.js';
@@ -48,14 +47,4 @@ export async function confirm({ io, output }: CliContext, consequence: string, w
     lines.close();
   }
   throw new Failure('failed', 'Confirmation did not match. Nothing was changed.');
-}
-
-/** A parser of commander's for a whole number. */
-export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
-    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
-  };
 }

@@ -7,13 +7,11 @@ import { codeOf, Failure } from './failure.js';
 
 export const UID_FORMATS = ['csv', 'lines'] as const;
 
-/** Where the uids come from. */
+/** Where the uids come from: the command line, or in place of it a file; `-` is stdin. */
 export interface UidListOptions {
-  /** Named on the command line. */
   readonly uids?: readonly string[];
-  /** In place of them a file, or `-` for stdin. */
   readonly file?: string;
-  /** Of the file. Default: by its extension. */
+  /** Default: by the extension of the file. */
   readonly format?: (typeof UID_FORMATS)[number];
   /** Of a CSV. Default: `uid`. */
   readonly column?: string;
@@ -37,17 +35,14 @@ const MAX_PROBLEMS = 20;
  * afterwards changes nothing.
  * @throws {Failure} when the list cannot be read, is empty, or has a line that is no uid; never shows what is in a line
  */
-export async function readUids(
-  { uids = [], file, format, column }: UidListOptions,
-  io: Source,
-): Promise<UidList> {
+export async function readUids(options: UidListOptions, io: Source): Promise<UidList> {
+  const { uids = [], file, format, column } = options;
   if ((file === undefined) === (uids.length === 0))
     throw new Failure('usage', 'Name the users by their uids, or by --file <file>.');
   if (file === undefined && (format !== undefined || column !== undefined))
     throw new Failure('usage', '--format and --column belong to --file.');
   const place = file === undefined ? 'the command line' : file === '-' ? 'stdin' : file;
-  const given: readonly Line[] =
-    file === undefined ? uids.map((uid, n) => [n + 1, uid]) : await linesOf(file, place, format, column, io);
+  const given = file === undefined ? numbered(uids) : await linesOf(file, place, options, io);
   if (given.length === 0) throw new Failure('usage', `${place}: it has no uid. Nothing was requested.`);
   const { namedUid } = await import('nestjs-debate-space/internal');
   const lines = new Map<string, number>();
@@ -66,18 +61,20 @@ export async function readUids(
 async function linesOf(
   file: string,
   place: string,
-  format: UidListOptions['format'],
-  column: string | undefined,
+  { format, column }: UidListOptions,
   io: Source,
 ): Promise<readonly Line[]> {
-  const known = format ?? ({ '.csv': 'csv', '.txt': 'lines' } as const)[extname(file).toLowerCase()];
+  const known = format ?? { '.csv': 'csv', '.txt': 'lines' }[extname(file).toLowerCase()];
   if (known === undefined)
     throw new Failure('usage', `The format of ${place} is not known: add --format ${UID_FORMATS.join('|')}.`);
   if (known !== 'csv' && column !== undefined) throw new Failure('usage', '--column belongs to a CSV.');
   const text = await textOf(file, place, io);
   if (known === 'csv') return csvLines(text, place, column);
-  const lines = text.split(/\r\n|\n|\r/).map((uid, n): Line => [n + 1, uid]);
-  return lines.filter(([, uid]) => uid.trim() !== '');
+  return numbered(text.split(/\r\n|\n|\r/)).filter(([, uid]) => uid.trim() !== '');
+}
+
+function numbered(uids: readonly string[]): readonly Line[] {
+  return uids.map((uid, n) => [n + 1, uid]);
 }
 
 async function textOf(file: string, place: string, { folder, stdin, interrupted }: Source): Promise<string> {

@@ -79,12 +79,8 @@ async function examine(cli: CliContext, report: (result: CheckResult) => void): 
     stop = 'options';
     for (const name of ONLINE) await check(name, COMPARE_URLS, () => Promise.resolve(''));
   }
-  if (engine === 'memory')
-    report({
-      check: 'storage',
-      ok: null,
-      detail: `not checked: ${variables.storage} does not name that of your app`,
-    });
+  const unnamed = `not checked: ${variables.storage} does not name that of your app`;
+  if (engine === 'memory') report({ check: 'storage', ok: null, detail: unnamed });
   else
     await check('storage', COMPARE_STORAGE, () =>
       // Opens it, reads and writes. Nothing is sent from it, and nothing in it is changed.

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { DebateSpaceOutbox, OutboxStats } from 'nestjs-debate-space';
-import { confirm, whole, type CliContext } from '../cli-context.js';
+import { confirm, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { counted, duration, fields, records } from '../output.js';
 import { withPlugin } from '../plugin.js';
@@ -38,7 +38,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
   group
     .command('drain')
     .description('deliver what is due in the storage: logouts first, then erasures')
-    .option('--timeout <seconds>', 'how long it may take, from 1 to 3600', whole(1, 3_600), 60)
+    .option('--timeout <seconds>', 'how long it may take', Number, 60)
     .action(({ timeout }: { timeout: number }) =>
       withOutbox(async (outbox) => {
         output.note('Erasures that are due run here, without `erasure.beforeErase` of your app.');
@@ -52,8 +52,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
   group
     .command('parked')
     .description('the parked logouts with a hint, the longest parked first; shows uids')
-    .option('--limit <n>', 'how many at most, from 1 to 1000', whole(1, PAGE), 100)
-    .option('--skip <n>', 'how many to leave out', whole(0), 0)
+    .option('--limit <n>', 'how many at most, from 1 to 1000', Number, 100)
+    .option('--skip <n>', 'how many to leave out', Number, 0)
     .action((page: { limit: number; skip: number }) =>
       withOutbox(async (outbox) => {
         const parked = await outbox.parked(page);

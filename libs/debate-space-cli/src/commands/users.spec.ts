@@ -32,11 +32,11 @@ describe('users list', () => {
     expect(scene.service.received.of('list')[0]?.query).toMatchObject(query);
   });
 
-  it.each(['--page 0', '--per-page 101', '--per-page 1e2', '--filter sort'])(
+  it.each(['--page 0', '--per-page x', '--filter sort'])(
     'refuses %s, and requests nothing',
     async (option) => {
       const { code, err } = await scene.run(`users list ${option}`);
-      expect([code, err]).toEqual([2, expect.stringContaining('It must be')]);
+      expect([code, err]).toEqual([2, expect.stringMatching(/must be (a whole number from 1|name=value)/)]);
       expect(scene.service.received.all).toEqual([]);
     },
   );

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { DebateSpaceService, OrphanedUser, UserPage } from 'nestjs-debate-space';
-import { whole, type CliContext } from '../cli-context.js';
+import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { counted, records, table } from '../output.js';
 import { withPlugin } from '../plugin.js';
@@ -19,9 +19,6 @@ interface OrphansOptions extends UidListOptions {
 }
 type Filters = Readonly<Record<string, readonly string[]>>;
 
-/** Of the interface; the service refuses more. */
-const MAX_PER_PAGE = 100;
-
 /** Reads users; changes nothing. */
 export function addUsers(program: Command, cli: CliContext): void {
   const { output } = cli;
@@ -35,8 +32,8 @@ export function addUsers(program: Command, cli: CliContext): void {
   users
     .command('list')
     .description('one page of the users')
-    .option('--page <n>', 'which page, from 1', whole(1))
-    .option('--per-page <n>', "users per page, from 1 to 100; default: the service's", whole(1, MAX_PER_PAGE))
+    .option('--page <n>', 'which page, from 1', Number)
+    .option('--per-page <n>', "users per page, from 1 to 100; default: the service's", Number)
     .option('--filter <name=value>', 'such as created_at.gte=2026-01-01; may be repeated', filter)
     .action(({ filter, page, perPage }: ListOptions) =>
       withService(async (service) => {
