@@ -31,11 +31,7 @@ export class Output {
     this.#stdout.write(`${answer}\n`);
   }
 
-  /**
-   * One line for each; with `--json` a JSON value on each line.
-   * @param columns the heading, for people
-   * @returns how many there were
-   */
+  /** One line for each, with `--json` a JSON value on each line. @param columns the heading, for people @returns how many there were */
   async each<T>(items: AsyncIterable<T>, text: (item: T) => string, columns: string): Promise<number> {
     let count = 0;
     const { json } = this;
@@ -57,25 +53,23 @@ export class Output {
   async stream(text: AsyncIterable<string>): Promise<boolean> {
     let count = 0;
     let failure: { readonly reason: unknown } | undefined;
-    const pieces = async function* (this: Output) {
+    const data = this.#data.bind(this);
+    async function* pieces(): AsyncGenerator<string> {
       try {
         for await (const piece of text) {
           count += 1;
-          yield this.#data(piece);
+          yield data(piece);
         }
       } catch (reason) {
         failure = { reason };
-        throw reason;
       }
-    };
-    try {
-      await pipeline(pieces.call(this), this.#stdout, { end: false });
-      return true;
-    } catch (error) {
-      if (this.#writeError !== undefined && failure === undefined) return false;
-      if (count > 0) this.note('The answer on stdout is not complete.');
-      throw failure ? failure.reason : error;
     }
+    await pipeline(pieces(), this.#stdout, { end: false }).catch((error: unknown) => {
+      if (this.#writeError === undefined) throw error;
+    });
+    if (failure === undefined) return this.#writeError === undefined;
+    if (count > 0) this.note('The answer on stdout is not complete.');
+    throw failure.reason;
   }
 
   /** Waits until stdout has taken everything. @returns the system's code when it did not, such as `ENOSPC` */

@@ -3,10 +3,10 @@ import type { CliIo } from './cli-context.js';
 /** Shows how far long work has come. */
 export interface ProgressDisplay {
   /** @param detail such as the speed */
-  show(done: number, total: number, detail: string): void;
+  readonly show: (done: number, total: number, detail: string) => void;
   /** A line beside it. */
   readonly note: (text: string) => void;
-  end(): void;
+  readonly end: () => void;
 }
 
 const LINE_EVERY_MS = 30_000;

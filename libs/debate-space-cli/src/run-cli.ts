@@ -47,10 +47,8 @@ Configured by DEBATE_SPACE_* variables of the environment, or of a file .env in 
 Examples:
   npx debate-space doctor
   npx debate-space users export --format csv --out users.csv
-  npx debate-space erase 4711 --mode anonymize
   npx debate-space erase --file users.csv --mode delete --reference GDPR-2026-11
   npx debate-space erasures status GDPR-2026-11
-  npx debate-space outbox parked --json
 
 Exit codes:
 `;

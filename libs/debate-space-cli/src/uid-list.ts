@@ -17,12 +17,8 @@ export interface UidListOptions {
   readonly column?: string;
 }
 
-export interface UidList {
-  /** The distinct uids, each with the number of its first line. */
-  readonly lines: ReadonlyMap<string, number>;
-  /** How many lines have the uid of an earlier one. */
-  readonly duplicates: number;
-}
+/** The distinct uids, each with the number of its first line. */
+export type UidList = ReadonlyMap<string, number>;
 
 type Source = Pick<CliIo, 'folder' | 'stdin' | 'interrupted'>;
 /** Lines are counted from 1, as an editor does; a CSV has its header on line 1. */
@@ -55,7 +51,7 @@ export async function readUids(options: UidListOptions, io: Source): Promise<Uid
   if (problems.length > MAX_PROBLEMS)
     problems.splice(MAX_PROBLEMS, Infinity, `… and ${problems.length - MAX_PROBLEMS} more lines`);
   if (problems.length > 0) throw new Failure('usage', `${problems.join('\n')}\nNothing was requested.`);
-  return { lines, duplicates: given.length - lines.size };
+  return lines;
 }
 
 async function linesOf(

@@ -10,20 +10,16 @@ import { counted } from './output.js';
 import { progressDisplay } from './progress.js';
 
 export interface ExportOptions {
-  /** `ndjson`: each user as JSON on a line, for programs. `csv`: with a header row, for spreadsheets. */
   readonly format: 'ndjson' | 'csv';
   /** The fields to write, in this order. Default: all. */
   readonly columns?: readonly string[];
   readonly filter?: UserFilters;
-  /** A file that is not there yet. Default: stdout. */
   readonly out?: string;
 }
 
 /** Users a piece of text; CSV takes its columns from the first ones. */
 const USERS_AT_ONCE = 100;
-/** The fields that `DebateSpaceUser` names, in its order. */
 const NAMED_FIELDS = ['uid', 'full_name', 'first_name', 'last_name', 'email', 'image_url', 'created_at'];
-/** The last column: what has none of its own. */
 const MORE = 'more';
 /** Of FAT, and of some network file systems. */
 const NO_HARD_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
@@ -53,11 +49,8 @@ export async function exportUsers(
           yield user;
         }
       }
-      try {
-        await pipeline(usersText(watched(), options), file.createWriteStream({ flush: true }));
-      } finally {
-        display.end();
-      }
+      const text = usersText(watched(), options);
+      await pipeline(text, file.createWriteStream({ flush: true })).finally(display.end);
     });
   } catch (error) {
     if (count > 0) output.note(`Stopped after ${counted(count, 'user')}; no part of the export is kept.`);
@@ -92,9 +85,8 @@ function ndjson(columns?: readonly string[]): (users: readonly DebateSpaceUser[]
 }
 
 /**
- * CSV (RFC 4180), the header row always first. Objects and arrays are JSON in their cell; null and what is absent leave it
- * empty. By default the columns are the named ones, then the further ones of the first users, then `more`: a JSON object of
- * the fields that came only later.
+ * CSV (RFC 4180), the header row always first. By default the columns are the named ones, then the further ones of the first
+ * users, then `more`: a JSON object of the fields that came only later.
  */
 async function csv(columns?: readonly string[]): Promise<(users: readonly DebateSpaceUser[]) => string> {
   const { stringify } = await import('csv-stringify/sync');
@@ -123,10 +115,8 @@ async function csv(columns?: readonly string[]): Promise<(users: readonly Debate
 }
 
 /**
- * Writes a new file that has its name only when it is complete. Until then it is a temporary file in the same folder, readable
- * by its owner only, which is removed when anything fails. A file that has the name stays as it is, also one that gets it
- * meanwhile.
- * @throws {Failure} when the name is taken, or the file cannot be written
+ * Writes a new file, readable by its owner only, that has its name when it is complete. No other file is replaced, and
+ * nothing is left when anything fails.
  */
 export async function writeNewFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const taken = new Failure('failed', `${path} exists; name another file.`);

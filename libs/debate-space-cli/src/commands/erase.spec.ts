@@ -44,9 +44,7 @@ describe('erase', () => {
     await scene.write('users.csv', 'uid,name\nada,1\n\nada,1\nnobody,1\nben,2\n');
     const command = 'erase --file users.csv --mode delete --dry-run';
     expect(await scene.answer(command)).toEqual({
-      total: 4,
       distinct: 3,
-      duplicates: 1,
       known: 2,
       notFound: 1,
       notFoundLines: [5],

@@ -19,7 +19,7 @@ interface EraseOptions extends UidListOptions {
 }
 
 /** What an erasure would come to. Of the users that are not found, the first 100 lines. */
-interface DryRun extends Omit<ErasureDryRun, 'invalid' | 'invalidItems' | 'notFoundItems'> {
+interface DryRun extends Pick<ErasureDryRun, 'distinct' | 'known' | 'notFound' | 'alreadyRequested'> {
   readonly notFoundLines: readonly number[];
 }
 
@@ -71,17 +71,16 @@ export function addErase(program: Command, cli: CliContext): void {
 /** Looks up which users of the list the service knows. Nothing is stored or erased. */
 async function dryRunOf(
   { erasures }: Plugin,
-  { lines, duplicates }: UidList,
+  list: UidList,
   mode: ErasureMode,
   { io, output }: CliContext,
 ): Promise<DryRun> {
   output.note('Looking up who is registered …');
-  const found = await erasures.dryRun(lines.keys(), { mode, signal: io.interrupted });
+  const found = await erasures.dryRun(list.keys(), { mode, signal: io.interrupted });
   const { distinct, known, notFound, notFoundItems, alreadyRequested } = found;
-  const numbers = [...lines.values()];
+  const numbers = [...list.values()];
   const notFoundLines = notFoundItems.map((item) => numbers[item - 1] ?? item);
-  const total = distinct + duplicates;
-  return { total, distinct, duplicates, known, notFound, notFoundLines, alreadyRequested };
+  return { distinct, known, notFound, notFoundLines, alreadyRequested };
 }
 
 function dryRunText({ notFoundLines, ...counts }: DryRun): string {
@@ -90,12 +89,12 @@ function dryRunText({ notFoundLines, ...counts }: DryRun): string {
 }
 
 function consequenceOf(
-  { distinct, duplicates, known, notFound, alreadyRequested }: DryRun,
+  { distinct, known, notFound, alreadyRequested }: DryRun,
   { mode, executeHere = false }: EraseOptions,
   { settings: { options } }: CliContext,
 ): string {
   const unknown = known === 0 ? 'not found: the service knows none of them' : 'not found';
-  const aside = { [unknown]: notFound, 'already requested': alreadyRequested, 'named twice': duplicates };
+  const aside = { [unknown]: notFound, 'already requested': alreadyRequested };
   const told = Object.entries(aside).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
   const where = `"${options.applicationName}" at ${new URL(options.authUrl ?? '').host}`;
   const what = `${counted(distinct, 'user')} of ${where} will be ${VERBS[mode]}. This cannot be undone.`;
@@ -107,7 +106,7 @@ function consequenceOf(
 /** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
 async function erase(
   { erasures }: Plugin,
-  { lines }: UidList,
+  list: UidList,
   { mode, reference = randomUUID(), requestedBy, wait, executeHere = false }: EraseOptions,
   cli: CliContext,
 ): Promise<void> {
@@ -117,7 +116,7 @@ async function erase(
   output.note(`reference: ${reference}`);
   let status: ErasureStatus;
   try {
-    status = await erasures.requestMany(lines.keys(), { mode, reference, requestedBy, signal });
+    status = await erasures.requestMany(list.keys(), { mode, reference, requestedBy, signal });
   } catch (error) {
     if (codeOf(error) === 'ERR_DEBATE_SPACE_STORAGE')
       output.note(`It is unknown whether the list was stored. ${goOn}; nobody is erased twice.`);

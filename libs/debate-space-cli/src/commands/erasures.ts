@@ -65,9 +65,9 @@ export function addErasures(program: Command, cli: CliContext): void {
     withErasures(async (erasures) => {
       const before = await erasures.status(reference);
       if (!before.finishedAt) await confirmed?.(before);
+      else output.note(`${shown(reference)} is already finished. Nothing to ${name}.`);
       const status = before.finishedAt ? before : await erasures[name](reference);
       output.answer(status, statusText(status));
-      if (before.finishedAt) output.note(`${shown(reference)} is already finished. Nothing to ${name}.`);
     });
 
   const steering = {

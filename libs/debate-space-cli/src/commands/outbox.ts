@@ -6,9 +6,7 @@ import { counted, duration, fields, records } from '../output.js';
 import { withPlugin } from '../plugin.js';
 
 interface Chosen {
-  readonly ids: readonly string[];
-  readonly all?: boolean | undefined;
-  /** Default: nothing to confirm. */
+  readonly all?: boolean;
   readonly yes?: boolean;
 }
 
@@ -74,8 +72,9 @@ export function addOutbox(program: Command, cli: CliContext): void {
 
   const change = (
     name: 'retry' | 'discard',
-    { ids, all = false, yes = true }: Chosen,
-    done: string,
+    ids: readonly string[],
+    all: boolean,
+    yes: boolean,
     told: string,
   ) =>
     withOutbox(async (outbox) => {
@@ -86,7 +85,10 @@ export function addOutbox(program: Command, cli: CliContext): void {
       let count = 0;
       for (const id of given) if (await outbox[name](id)) count += 1;
       if (count === 0 && given.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
-      output.answer({ [done]: count }, `${counted(count, 'logout')} ${told}`);
+      output.answer(
+        { [name === 'retry' ? 'retried' : 'discarded']: count },
+        `${counted(count, 'logout')} ${told}`,
+      );
       const missing = all ? 0 : given.length - count; // with --all, others may have been faster
       if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
     });
@@ -95,8 +97,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .command('retry [id...]')
     .description('have parked logouts sent again, by the app that shares the storage')
     .option('--all', 'every parked logout')
-    .action((ids: string[], { all }: Pick<Chosen, 'all'>) =>
-      change('retry', { ids, all }, 'retried', 'due again; your app sends what is due.'),
+    .action((ids: string[], { all = false }: Chosen) =>
+      change('retry', ids, all, true, 'due again; your app sends what is due.'),
     );
 
   group
@@ -104,8 +106,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .description('remove parked logouts without sending them; cannot be undone')
     .option('--all', 'every parked logout')
     .option('--yes', 'do not ask for confirmation')
-    .action((ids: string[], { all, yes = false }: Omit<Chosen, 'ids'>) =>
-      change('discard', { ids, all, yes }, 'discarded', 'discarded. They will not be sent.'),
+    .action((ids: string[], { all = false, yes = false }: Chosen) =>
+      change('discard', ids, all, yes, 'discarded. They will not be sent.'),
     );
 }
 

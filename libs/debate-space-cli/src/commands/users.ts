@@ -8,6 +8,7 @@ import { progressDisplay } from '../progress.js';
 import { readUids, UID_FORMATS, type UidListOptions } from '../uid-list.js';
 import { exportUsers, type ExportOptions } from '../users-export.js';
 
+type Filters = Readonly<Record<string, readonly string[]>>;
 interface ListOptions {
   readonly page?: number;
   readonly perPage?: number;
@@ -17,7 +18,6 @@ interface OrphansOptions extends UidListOptions {
   readonly accounts: string;
   readonly allowNoMatch?: boolean;
 }
-type Filters = Readonly<Record<string, readonly string[]>>;
 
 /** Reads users; changes nothing. */
 export function addUsers(program: Command, cli: CliContext): void {
@@ -79,7 +79,7 @@ export function addUsers(program: Command, cli: CliContext): void {
     .option('--allow-no-match', 'go on when none of the first 100 users has an account')
     .action(async ({ accounts: file, format, column, allowNoMatch = false }: OrphansOptions) => {
       // Before anything is requested: an account that cannot be read would make its user an orphan.
-      const { lines: accounts } = await readUids({ file, format, column }, cli.io);
+      const accounts = await readUids({ file, format, column }, cli.io);
       await withService((service) => printOrphans(service, accounts, allowNoMatch, cli));
     });
 }
@@ -112,7 +112,7 @@ async function printOrphans(
     }
   }
   const orphans = service.orphans(findAccounts, { signal, allowNoMatch });
-  const isWritten = await output.stream(lines(orphans)).finally(() => display?.end());
+  const isWritten = await output.stream(lines(orphans)).finally(display?.end);
   if (!isWritten) return;
   output.note(`${counted(counts.users, 'user')} with a uid, ${counts.orphans} of them without an account.`);
   if (counts.unusable > 0)
