@@ -4,7 +4,8 @@ import type {
   DebateSpaceOutbox,
   DebateSpaceService,
 } from 'nestjs-debate-space';
-import type { CommandContext } from './cli-context.js';
+import type { Command } from 'commander';
+import { commandContext, type CliContext, type CommandContext } from './cli-context.js';
 
 /** What a command does its work with. */
 export interface Plugin {
@@ -29,4 +30,16 @@ export async function withPlugin<T>(
 ): Promise<T> {
   const { runWithPlugin } = await import('./plugin-app.js');
   return runWithPlugin(context, needs, work);
+}
+
+/** The action of a command that works with the plugin. @param work gets what commander gives, but for the command itself */
+export function action<Given extends unknown[]>(
+  cli: CliContext,
+  needs: PluginNeeds,
+  work: (plugin: Plugin, context: CommandContext, ...given: Given) => Promise<void>,
+): (...given: [...Given, Command]) => Promise<void> {
+  return async (...given) => {
+    const context = await commandContext(given.at(-1) as Command, cli);
+    await withPlugin(context, needs, (plugin) => work(plugin, context, ...(given.slice(0, -1) as Given)));
+  };
 }

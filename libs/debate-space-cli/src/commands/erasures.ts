@@ -11,8 +11,8 @@ import {
 } from '../erasure-text.js';
 import { addExamples } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { commandContext, type CliContext } from '../cli-context.js';
-import { withPlugin } from '../plugin.js';
+import type { CliContext } from '../cli-context.js';
+import { action } from '../plugin.js';
 import { requireErased } from '../erasure-text.js';
 import { counted, shown } from '../output.js';
 
@@ -32,22 +32,20 @@ export function addErasures(program: Command, cli: CliContext): void {
   group
     .command('list')
     .description('all references, the newest first')
-    .action(async (_: object, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ erasures }) => {
+    .action(
+      action(cli, needs, async ({ erasures }, context) => {
         const count = await context.output.each(erasures.list(), statusLine, STATUS_COLUMNS);
         if (count === 0) context.output.note('There are no erasures.');
-      });
-    });
+      }),
+    );
 
   group
     .command('status')
     .description('how a reference stands')
     .argument('<reference>')
     .option('--watch', 'show the progress until its work ends')
-    .action(async (reference: string, options: { watch?: boolean }, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async (plugin) => {
+    .action(
+      action(cli, needs, async (plugin, context, reference: string, options: { watch?: boolean }) => {
         const { followErasure } = await import('../progress.js');
         const before = await plugin.erasures.status(reference);
         const status = options.watch === true ? await followErasure(plugin, reference, context) : before;
@@ -55,40 +53,42 @@ export function addErasures(program: Command, cli: CliContext): void {
         if (options.watch !== true) return;
         if (status.waiting > 0) throw new Failure('unfinished', watchedText(status));
         requireErased(status, context.output);
-      });
-    });
+      }),
+    );
 
   group
     .command('receipts')
     .description('the receipts of a reference, or of a uid: they prove what was erased, and when')
     .argument('[reference]')
     .option('--uid <uid>', 'those of this uid')
-    .action(async (reference: string | undefined, { uid }: { uid?: string }, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ erasures }) => {
-        const count = await context.output.each(
-          receiptsOf(erasures, reference, uid),
-          receiptLine,
-          RECEIPT_COLUMNS,
-        );
-        if (count === 0) context.output.note('There are no receipts.');
-      });
-    });
+    .action(
+      action(
+        cli,
+        needs,
+        async ({ erasures }, context, reference: string | undefined, { uid }: { uid?: string }) => {
+          const count = await context.output.each(
+            receiptsOf(erasures, reference, uid),
+            receiptLine,
+            RECEIPT_COLUMNS,
+          );
+          if (count === 0) context.output.note('There are no receipts.');
+        },
+      ),
+    );
 
   const steered = (name: 'pause' | 'resume' | 'retry', description: string): void => {
     group
       .command(name)
       .description(description)
       .argument('<reference>')
-      .action(async (reference: string, _: object, command: Command) => {
-        const context = await commandContext(command, cli);
-        await withPlugin(context, needs, async ({ erasures }) => {
+      .action(
+        action(cli, needs, async ({ erasures }, { output }, reference: string) => {
           const before = await erasures.status(reference);
           const status = before.finishedAt ? before : await erasures[name](reference);
-          context.output.answer(status, statusText(status));
-          if (before.finishedAt) context.output.note(nothingTo(name, reference));
-        });
-      });
+          output.answer(status, statusText(status));
+          if (before.finishedAt) output.note(nothingTo(name, reference));
+        }),
+      );
   };
   steered('pause', 'send nothing more of a reference until it is resumed');
   steered('resume', 'continue a reference after a pause');
@@ -99,16 +99,15 @@ export function addErasures(program: Command, cli: CliContext): void {
     .description('do not erase the users of a reference who were not sent yet; cannot be undone')
     .argument('<reference>')
     .option('--yes', 'do not ask for confirmation')
-    .action(async (reference: string, { yes }: { yes?: boolean }, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ erasures }) => {
+    .action(
+      action(cli, needs, async ({ erasures }, context, reference: string, { yes }: { yes?: boolean }) => {
         const before = await erasures.status(reference);
         if (yes !== true && !before.finishedAt) await confirm(context, ...canceling(before));
         const status = before.finishedAt ? before : await erasures.cancel(reference);
         context.output.answer(status, statusText(status));
         if (before.finishedAt) context.output.note(nothingTo('cancel', reference));
-      });
-    });
+      }),
+    );
 }
 
 function receiptsOf(erasures: DebateSpaceErasures, reference: string | undefined, uid: string | undefined) {

@@ -7,10 +7,10 @@ import type {
   EndReason,
 } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
-import { addExamples, commandContext, type CliContext } from '../cli-context.js';
+import { addExamples, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 import { whole } from './users.js';
-import { withPlugin } from '../plugin.js';
+import { action } from '../plugin.js';
 import { counted, date, duration, shown, table } from '../output.js';
 import { textInVariables } from '../variables.js';
 
@@ -40,77 +40,70 @@ export function addOutbox(program: Command, cli: CliContext): void {
   group
     .command('stats')
     .description('how many logouts wait, and for how long')
-    .action(async (_: object, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action(
+      action(cli, needs, async ({ outbox }, context) => {
         const stats = await outbox.stats();
         if (stats.unreadableMs !== undefined)
           throw new Failure('configuration', 'The storage cannot be read.');
         context.output.answer(stats, statsText(stats));
-      });
-    });
+      }),
+    );
 
   group
     .command('drain')
     .description('deliver what is due in the storage: logouts first, then erasures')
     .option('--timeout <seconds>', 'how long it may take, from 1 to 3600', whole(1, 3_600), 60)
-    .action(async ({ timeout }: { timeout: number }, command: Command) => {
-      const context = await commandContext(command, cli);
-      const { io, output } = context;
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action(
+      action(cli, needs, async ({ outbox }, { io, output }, { timeout }: { timeout: number }) => {
         output.note('Erasures that are due run here, without `erasure.beforeErase` of your app.');
-        const drain = { timeoutMs: timeout * 1000, signal: io.interrupted };
-        const stats = await outbox.drain(drain);
+        const stats = await outbox.drain({ timeoutMs: timeout * 1000, signal: io.interrupted });
         output.answer(stats, statsText(stats));
         if (!stats.drained)
           throw new Failure('unfinished', 'Some of it is still due. Run the command again.');
-      });
-    });
+      }),
+    );
 
   group
     .command('parked')
     .description('the parked logouts with a hint, the longest parked first; shows uids')
     .option('--limit <n>', 'how many at most, from 1 to 1000', whole(1, PAGE), 100)
     .option('--skip <n>', 'how many to leave out', whole(0), 0)
-    .action(async (page: { limit: number; skip: number }, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action(
+      action(cli, needs, async ({ outbox }, context, page: { limit: number; skip: number }) => {
         const parked = await outbox.parked(page);
         context.output.answer(parked, parked.length > 0 ? parkedText(parked) : 'Nothing is parked.');
-      });
-    });
+      }),
+    );
 
   group
     .command('history')
     .description("what became of a user's logouts")
     .argument('<uid>', 'under which the user was registered')
-    .action(async (uid: string, _: object, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action(
+      action(cli, needs, async ({ outbox }, context, uid: string) => {
         const logouts = await outbox.history(uid);
         context.output.answer(
           logouts,
           logouts.length > 0 ? historyText(logouts) : 'No logout of this user is known.',
         );
-      });
-    });
+      }),
+    );
 
   group
     .command('retry')
     .description('have parked logouts sent again, by the app that shares the storage')
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
-    .action(async (ids: string[], { all }: Chosen, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action(
+      action(cli, needs, async ({ outbox }, context, ids: string[], { all }: Chosen) => {
         const retried = await applied(await chosen(outbox, ids, all), (id) => outbox.retry(id));
         context.output.answer(
           { retried },
           `${counted(retried, 'logout')} due again; your app sends what is due.`,
         );
         requireAll(ids, retried);
-      });
-    });
+      }),
+    );
 
   group
     .command('discard')
@@ -118,9 +111,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
     .option('--yes', 'do not ask for confirmation')
-    .action(async (ids: string[], { all, yes }: Chosen, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, needs, async ({ outbox }) => {
+    .action(
+      action(cli, needs, async ({ outbox }, context, ids: string[], { all, yes }: Chosen) => {
         const given = await chosen(outbox, ids, all);
         if (yes !== true && given.length > 0) {
           const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
@@ -132,8 +124,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
           `${counted(discarded, 'logout')} discarded. They will not be sent.`,
         );
         requireAll(ids, discarded);
-      });
-    });
+      }),
+    );
 }
 
 async function chosen(

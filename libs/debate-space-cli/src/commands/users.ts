@@ -3,7 +3,7 @@ import type { DebateSpaceService, DebateSpaceUser, UserPage } from 'nestjs-debat
 import { addExamples, commandContext, type CliContext } from '../cli-context.js';
 import type { ExportOptions } from '../users-export.js';
 import { codeOf, Failure } from '../failure.js';
-import { withPlugin } from '../plugin.js';
+import { action, withPlugin } from '../plugin.js';
 import { shown, table } from '../output.js';
 import { UID_FORMATS } from '../uid-format.js';
 
@@ -42,28 +42,30 @@ export function addUsers(program: Command, cli: CliContext): void {
       'a filter of the service, such as created_at.gte=2026-01-01; may be repeated',
       filter,
     )
-    .action(async (options: { page?: number; perPage?: number; filter?: Filters }, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, { worker: false }, async ({ service }) => {
-        const query = { ...options.filter, page: options.page, perPage: options.perPage };
-        const page = await service.listUsers(query, { signal: cli.io.interrupted });
-        context.output.answer(page, pageText(page));
-      });
-    });
+    .action(
+      action(
+        cli,
+        { worker: false },
+        async ({ service }, context, options: { page?: number; perPage?: number; filter?: Filters }) => {
+          const query = { ...options.filter, page: options.page, perPage: options.perPage };
+          const page = await service.listUsers(query, { signal: cli.io.interrupted });
+          context.output.answer(page, pageText(page));
+        },
+      ),
+    );
 
   users
     .command('find')
     .description('one user, by the uid')
     .argument('<uid>', 'under which the user was registered')
-    .action(async (uid: string, _: object, command: Command) => {
-      const context = await commandContext(command, cli);
-      await withPlugin(context, { worker: false }, async ({ service }) => {
+    .action(
+      action(cli, { worker: false }, async ({ service }, context, uid: string) => {
         const found = await findUser(service, uid, cli.io.interrupted);
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
         const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
         context.output.answer(found, table(fields));
-      });
-    });
+      }),
+    );
 
   users
     .command('export')
