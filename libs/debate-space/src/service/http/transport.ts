@@ -61,7 +61,7 @@ export class Transport {
         throw transportFailure(error, combined);
       }
       const reply = replyOf(raw);
-      this.#pause?.heard(reply.status, reply.retryAfterMs);
+      this.#pause?.record(reply.status, reply.retryAfterMs);
       // An adapter of the host's may not know maxContentLength.
       if (reply.body.length > MAX_RESPONSE_BYTES) throw tooLarge();
       return reply;
