@@ -55,11 +55,11 @@ describe('a pause that the service asks for', () => {
       log.write(event);
     });
     for (let second = 0; second < 11 * 60; second += 1) {
-      pause.heard(429, 500);
+      pause.record(429, 500);
       jest.advanceTimersByTime(1_000);
     }
     expect(lines).toHaveLength(3); // at 0, 5 and 10 minutes
-    pause.heard(429, 3_600_000);
+    pause.record(429, 3_600_000);
     jest.useRealTimers();
     expect(events).toBe(11 * 60 + 1);
     expect(lines.at(-1)).toContain('3600 s'); // a long one is always logged

@@ -87,7 +87,7 @@ export class DebateSpaceService {
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
     return iterateUsers((page, mayBeBehind) =>
-      this.#users.list({ ...query, page }, signal, { caller: 'walk', mayBeBehind }),
+      this.#users.list({ ...query, page }, signal, { priority: 'walk', mayBeBehind }),
     );
   }
 

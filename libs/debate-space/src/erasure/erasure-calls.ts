@@ -42,7 +42,7 @@ export class ErasureCalls {
   async isServiceThere(): Promise<boolean> {
     if (performance.now() < this.#believedUntil) return true;
     try {
-      await this.users.list({ perPage: 1 }, this.shutdownSignal, { caller: 'job' });
+      await this.users.list({ perPage: 1 }, this.shutdownSignal, { priority: 'job' });
     } catch (error) {
       if (!(error instanceof DebateSpaceError && ANSWERS.has(error.code))) return false;
     }
@@ -53,7 +53,7 @@ export class ErasureCalls {
   /** All users of the service. Waits for the slots of the rate limit, without end. */
   allUsers(signal?: AbortSignal): AsyncIterable<DebateSpaceUser> {
     return iterateUsers((page, mayBeBehind) =>
-      this.users.list({ page, perPage: PER_PAGE }, signal, { caller: 'walk', mayBeBehind }),
+      this.users.list({ page, perPage: PER_PAGE }, signal, { priority: 'walk', mayBeBehind }),
     );
   }
 }

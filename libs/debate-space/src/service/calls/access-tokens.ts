@@ -18,18 +18,15 @@ export interface IssuedToken {
   readonly expiresAt?: number;
 }
 
-interface Cached {
-  readonly value: string;
-  readonly goodUntil: number;
-  renewFrom: number;
-}
-
 const RENEW_AHEAD_MS = 5 * 60_000;
 const MARGIN_MS = 5_000;
 
 /** One living token per scope, one request in flight per scope, however many callers there are. */
 export class AccessTokens {
-  readonly #cached = new Map<Scope, Cached>();
+  readonly #cached = new Map<
+    Scope,
+    { readonly value: string; readonly goodUntil: number; renewFrom: number }
+  >();
   readonly #flights = new Map<Scope, Promise<string>>();
 
   constructor(private readonly fetch: (scope: Scope) => Promise<IssuedToken>) {}
@@ -78,23 +75,20 @@ export function lifeMs(token: IssuedToken, now: number): number {
   return left > 0 ? Math.min(left, token.expiresInMs) : token.expiresInMs;
 }
 
+const HINT = '; compare apiKey and secretKey with the administration panel, Configuration > General';
 const REFUSED = {
   verdict: 'refused',
   error: AuthenticationError,
   text: 'the service refused the keys',
-  hint: '; compare apiKey and secretKey with the administration panel, Configuration > General',
+  hint: HINT,
 } as const;
-const STATUSES: StatusMeanings = {
-  400: REFUSED,
-  401: REFUSED,
-  403: REFUSED,
-  404: {
-    verdict: 'elsewhere',
-    error: UnexpectedResponseError,
-    text: 'there is no token route at {auth_url}/oauth/token',
-    hint: '; check authUrl',
-  },
-};
+const MISSING = {
+  verdict: 'elsewhere',
+  error: UnexpectedResponseError,
+  text: 'there is no token route at {auth_url}/oauth/token',
+  hint: '; check authUrl',
+} as const;
+const STATUSES: StatusMeanings = { 400: REFUSED, 401: REFUSED, 403: REFUSED, 404: MISSING };
 const AWAY = { verdict: 'away', error: UnavailableError, text: 'the token route is not available' } as const;
 /** Errors of OAuth 2.0 (RFC 6749, section 4.1.2.1) that do not speak of the keys. */
 const NOT_NOW: ReadonlySet<unknown> = new Set(['temporarily_unavailable', 'server_error']);
@@ -104,12 +98,6 @@ const TOKEN = /^[\x21-\x7e]+$/;
 /** Section 2 of service-interface.md. */
 const DEFAULT_LIFE_SECONDS = 7200;
 
-export interface TokenRouteOptions {
-  readonly authUrl: string;
-  readonly apiKey: Secret;
-  readonly secretKey: SecretSource;
-}
-
 /**
  * POST {auth_url}/oauth/token (service-interface.md, section 4.1).
  * @throws {@link AuthenticationError} when the keys are wrong
@@ -117,7 +105,7 @@ export interface TokenRouteOptions {
  */
 export async function fetchToken(
   transport: Transport,
-  { authUrl, apiKey, secretKey }: TokenRouteOptions,
+  { authUrl, apiKey, secretKey }: { authUrl: string; apiKey: Secret; secretKey: SecretSource },
   policy: RetryPolicy,
   scope: Scope,
   signal: AbortSignal,
@@ -155,8 +143,7 @@ function issuedToken(reply: HttpReply): IssuedToken {
   if (typeof value !== 'string' || !TOKEN.test(value)) {
     const refusal = refusalIn(body);
     if (refusal !== undefined) throw failureOf(REFUSED, reply, `${reply.status} with ${refusal}`);
-    const isRecord = typeof body === 'object' && body !== null && !Array.isArray(body);
-    throw unexpected(reply, isRecord ? 'has no usable access_token' : 'is not an access token');
+    throw unexpected(reply, 'has no usable access_token');
   }
   const expiresIn = positiveNumber(more.expires_in) ?? DEFAULT_LIFE_SECONDS;
   const createdAt = positiveNumber(more.created_at);

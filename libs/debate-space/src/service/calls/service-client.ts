@@ -9,7 +9,7 @@ import type { AccessTokens, Scope } from './access-tokens.js';
 import type { HttpReply, HttpRequest } from '../http/exchange.js';
 import { Failure } from '../http/failure.js';
 import type { NoSlot, RateLimiter } from '../rate-limiter.js';
-import { retry, type AttemptContext, type Caller, type RetryPolicy } from '../http/retry.js';
+import { retry, type AttemptContext, type Priority, type RetryPolicy } from '../http/retry.js';
 import type { Transport } from '../http/transport.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
@@ -17,7 +17,7 @@ export interface ServiceCall<T> extends Pick<HttpRequest, 'method' | 'url'> {
   readonly operation: DebateSpaceOperation;
   /** Absent when the API key in the query authorizes the call. */
   readonly scope?: Scope | undefined;
-  readonly caller: Caller;
+  readonly priority: Priority;
   /** In place of `http.totalTimeoutMs`, for a call that is one of several. */
   readonly totalTimeoutMs?: number | undefined;
   /** Whether the caller has acquired the slot of the first request. @defaultValue `false` */
@@ -73,12 +73,12 @@ export class ServiceClient {
   /** @throws `DebateSpaceRequestError` */
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
     const { transport, tokens, limiter, policy, shutdownSignal } = this.parts;
-    const { operation, scope, caller, totalTimeoutMs = policy.totalTimeoutMs } = call;
+    const { operation, scope, priority, totalTimeoutMs = policy.totalTimeoutMs } = call;
     let { hasSlot = false } = call;
     let isRenewed = false;
     const once = async ({ signal, leftMs, wait, inTime, unknownBefore }: AttemptContext): Promise<T> => {
       const token = scope && (await inTime((limited) => this.#token(scope, limited)));
-      if (!hasSlot) await wait((limited) => this.#takeSlot(caller, totalTimeoutMs, leftMs(), limited));
+      if (!hasSlot) await wait((limited) => this.#takeSlot(priority, totalTimeoutMs, leftMs(), limited));
       hasSlot = false;
       try {
         const reply = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
@@ -95,17 +95,17 @@ export class ServiceClient {
       }
     };
     return withCombinedSignal([callerSignal, shutdownSignal], undefined, ({ signal }) =>
-      retry(operation, { ...policy, totalTimeoutMs }, caller, signal, once),
+      retry(operation, { ...policy, totalTimeoutMs }, priority, signal, once),
     );
   }
 
-  async #takeSlot(caller: Caller, totalMs: number, leftMs: number, signal: AbortSignal): Promise<void> {
+  async #takeSlot(priority: Priority, totalMs: number, leftMs: number, signal: AbortSignal): Promise<void> {
     const { limiter, policy } = this.parts;
     // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
-    const withinMs = { call: leftMs - reservedMs, walk: Infinity, job: this.#jobWaitMs }[caller];
-    const maxPauseMs = caller === 'walk' ? totalMs : Infinity;
-    const refusal = await limiter.acquire(signal, { withinMs, maxPauseMs, isJob: caller === 'job' });
+    const withinMs = { call: leftMs - reservedMs, walk: Infinity, job: this.#jobWaitMs }[priority];
+    const maxPauseMs = priority === 'walk' ? totalMs : Infinity;
+    const refusal = await limiter.acquire(signal, { withinMs, maxPauseMs, isJob: priority === 'job' });
     if (!refusal) return;
     const { retryAfterMs } = refusal;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;

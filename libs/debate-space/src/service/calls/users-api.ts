@@ -8,7 +8,7 @@ import type { HttpReply } from '../http/exchange.js';
 import { Failure } from '../http/failure.js';
 import { findInPages } from './paginate-users.js';
 import type { NoSlot } from '../rate-limiter.js';
-import type { Caller } from '../http/retry.js';
+import type { Priority } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
 import { acceptedUid } from '../../uid.js';
 
@@ -19,7 +19,7 @@ const ERASURES = {
 
 export interface ListOptions {
   /** @defaultValue `call` */
-  readonly caller?: Caller;
+  readonly priority?: Priority;
   /** @defaultValue `http.totalTimeoutMs` */
   readonly totalTimeoutMs?: number;
   /** Whether a refusal may mean that the page before was the last one. @defaultValue `false` */
@@ -56,7 +56,7 @@ export class UsersApi {
   async list(
     asked: ListUsersQuery,
     signal?: AbortSignal,
-    { caller = 'call', totalTimeoutMs, mayBeBehind }: ListOptions = {},
+    { priority = 'call', totalTimeoutMs, mayBeBehind }: ListOptions = {},
   ): Promise<ListedPage> {
     const query = userQuery(asked);
     if (this.listApiKey) query.set('api_key', this.listApiKey.reveal());
@@ -65,7 +65,7 @@ export class UsersApi {
       method: 'GET',
       url: `${this.baseUrl}/users?${query.toString()}`,
       scope: this.listApiKey ? undefined : 'public',
-      caller,
+      priority,
       totalTimeoutMs,
       read: (reply: HttpReply) => listedPage(reply, asked, mayBeBehind),
     } as const;
@@ -91,7 +91,7 @@ export class UsersApi {
       method,
       url: `${this.baseUrl}/users/${part}${rest}`,
       scope: 'authentication',
-      caller: isJob ? 'job' : 'call',
+      priority: isJob ? 'job' : 'call',
       hasSlot: isJob,
       read: (reply: HttpReply, unknownBefore: boolean) => erased(reply, unknownBefore || isJob),
     } as const;

@@ -17,11 +17,14 @@ export interface RetryPolicy {
 }
 
 /**
- * Who waits for the result. `call`: somebody, for `totalTimeoutMs` at most. `walk`: a loop over the users, for as long as
- * necessary: only the requests count for `totalTimeoutMs`, and not the waits before and between them, unless the service
- * orders a pause that is longer. `job`: like `walk`, but a job has a schedule of its own: only a request whose access token was refused is repeated.
+ * How long a call may take, and what is repeated:
+ *
+ * - `call`: somebody waits for it, for `totalTimeoutMs` at most.
+ * - `walk`: a loop over the users. Only its requests count for `totalTimeoutMs`, and not the waits before and between them,
+ *   unless the service orders a pause that is longer.
+ * - `job`: waits like `walk`, and has a schedule of its own. Only a request whose access token was refused is repeated.
  */
-export type Caller = 'call' | 'walk' | 'job';
+export type Priority = 'call' | 'walk' | 'job';
 
 export interface AttemptContext {
   readonly signal: AbortSignal;
@@ -46,7 +49,7 @@ const MAX_DELAY_MS = 10_000;
 export async function retry<T>(
   operation: DebateSpaceOperation,
   { maxAttempts, totalTimeoutMs }: RetryPolicy,
-  caller: Caller,
+  priority: Priority,
   signal: AbortSignal,
   once: (context: AttemptContext) => Promise<T>,
 ): Promise<T> {
@@ -71,11 +74,11 @@ export async function retry<T>(
       const isTooLate = error.details.retry === 'too-late';
       const failure = isTooLate && last ? late(last, error.details.retryAfterMs) : error;
       const { retry: when, retryAfterMs = 0 } = failure.details;
-      const mayRepeat = when === 'immediately' || (when === 'later' && caller !== 'job');
+      const mayRepeat = when === 'immediately' || (when === 'later' && priority !== 'job');
       if (!mayRepeat || attempts >= maxAttempts) throw failure.asError(operation, attempts, outcome);
       const backoffMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MAX_DELAY_MS), retryAfterMs);
       delayMs = when === 'immediately' ? 0 : backoffMs;
-      const isTooLong = caller === 'call' ? delayMs >= leftMs() : retryAfterMs > totalTimeoutMs;
+      const isTooLong = priority === 'call' ? delayMs >= leftMs() : retryAfterMs > totalTimeoutMs;
       if (isTooLong) throw late(failure).asError(operation, attempts, outcome);
       last = failure;
     }
@@ -94,7 +97,7 @@ export async function retry<T>(
   }
 
   async function wait<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
-    if (caller === 'call') return inTime(work);
+    if (priority === 'call') return inTime(work);
     const start = performance.now();
     const result = await work(signal);
     end += performance.now() - start;

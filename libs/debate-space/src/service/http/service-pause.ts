@@ -18,7 +18,7 @@ export class ServicePause {
   }
 
   /** @param pauseMs what the answer's `Retry-After` says */
-  heard(status: number, pauseMs = 0): void {
+  record(status: number, pauseMs = 0): void {
     if ((status !== 429 && status !== 503) || pauseMs === 0) return;
     const isNew = this.leftMs === 0;
     const until = performance.now() + pauseMs;

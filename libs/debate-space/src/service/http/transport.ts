@@ -12,7 +12,12 @@ import { Failure, tooLarge, transportFailure } from './failure.js';
 import { retryAfterMs, type ServicePause } from './service-pause.js';
 import { UndiciSender } from './undici-sender.js';
 
-const USER_AGENT = 'nestjs-debate-space';
+/** Nothing compressed: the answers are short. */
+const HEADERS = {
+  Accept: 'application/json',
+  'Accept-Encoding': 'identity',
+  'User-Agent': 'nestjs-debate-space',
+};
 
 /**
  * One HTTP exchange, once, with no retry and no redirect. The error of an adapter holds the request with its keys and
@@ -51,7 +56,7 @@ export class Transport {
     if (signal.aborted)
       throw new Failure(AbortedError, 'aborted', { outcome: 'not-sent', reason: 'ABORTED' });
     const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, limitMs));
-    const headers = { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers };
+    const headers = { ...HEADERS, ...request.headers };
     return withCombinedSignal([signal], timeoutMs, async (combined) => {
       let raw: RawReply;
       try {
@@ -61,7 +66,7 @@ export class Transport {
         throw transportFailure(error, combined);
       }
       const reply = replyOf(raw);
-      this.#pause?.heard(reply.status, reply.retryAfterMs);
+      this.#pause?.record(reply.status, reply.retryAfterMs);
       // An adapter of the host's may not know maxContentLength.
       if (reply.body.length > MAX_RESPONSE_BYTES) throw tooLarge();
       return reply;

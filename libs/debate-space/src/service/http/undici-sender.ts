@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 import { lazy } from '../../async/lazy.js';
-import { MAX_RESPONSE_BYTES, TOO_LARGE, Unanswered, type HttpRequest, type RawReply } from './exchange.js';
+import { MAX_RESPONSE_BYTES, TOO_LARGE, Unanswered, type RawReply, type Send } from './exchange.js';
 
 /** Sends on undici's `Pool`: about twice as many requests as axios's own adapter. Rejects with {@link Unanswered}. */
 export class UndiciSender {
@@ -16,25 +16,19 @@ export class UndiciSender {
    * pool, counts the old one's connections with the new one's, and then opens a connection for every request.
    */
   readonly #pools = new Map<string, Pool>();
-  readonly #timeoutMs: number;
   readonly #closing = new AbortController();
 
   /** @param timeoutMs how long a connection may take that nobody waits for any more */
-  constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs;
+  constructor(private readonly timeoutMs: number) {
     setMaxListeners(0, this.#closing.signal); // every connection listens
   }
 
-  readonly send = async (
-    { method, url, headers, body }: HttpRequest,
-    signal: AbortSignal,
-  ): Promise<RawReply> => {
+  readonly send: Send = async ({ method, url, headers, body }, signal) => {
     const { origin, pathname, search } = new URL(url);
     const pool = this.#pools.get(origin) ?? (await this.#open(origin));
     const exchange = new Exchange(signal);
-    const identity = { 'accept-encoding': 'identity', ...headers };
-    if (!signal.aborted)
-      pool.dispatch({ path: pathname + search, method, headers: identity, body }, exchange);
+    const options = { path: pathname + search, method, headers, body };
+    if (!signal.aborted) pool.dispatch(options, exchange);
     return exchange.reply;
   };
 
@@ -44,7 +38,7 @@ export class UndiciSender {
     });
     const { signal } = this.#closing;
     const open = new PoolClass(origin, {
-      connect: { timeout: this.#timeoutMs + 1_000, signal }, // undici's clock is coarse, and must not ring before the caller's
+      connect: { timeout: this.timeoutMs + 1_000, signal }, // undici's clock is coarse, and must not ring before the caller's
       pipelining: 1,
       keepAliveMaxTimeout: 30_000, // some firewalls forget connections long before servers do
       headersTimeout: 0, // the caller's signal is the only time-out
