@@ -48,7 +48,7 @@ describe.each(Object.entries(examples))('docs/examples/%s', (name, run) => {
     expect(await whoami.text()).toBe('alice');
 
     await fetch(`${url}/logout`, { method: 'POST', headers: { cookie } });
-    await service.received.waitFor('logout');
+    await service.received.waitFor('logout', { timeoutMs: 60_000 });
     expect(service.received.logouts).toEqual(['alice']);
     expect(service.debate.isSignedIn('alice')).toBe(false);
   });

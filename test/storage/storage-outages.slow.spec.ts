@@ -192,8 +192,10 @@ for (const kind of databaseServers) {
       const all = ['before', 'away 0', 'away 1', ...after];
       expect(new Set(scene.service.received.logouts)).toEqual(new Set(all));
       for (const running of both) {
-        expect(running.of('storage-degraded')).toHaveLength(1);
-        expect(running.of('storage-recovered')).toHaveLength(1);
+        // More than once where a busy machine makes the storage late.
+        const degraded = running.of('storage-degraded');
+        expect(degraded.length).toBeGreaterThan(0);
+        expect(running.of('storage-recovered')).toHaveLength(degraded.length);
         expect(running.of('storage-emptied')).toEqual([]);
       }
     });

@@ -78,6 +78,12 @@ describe('a list of uids', () => {
       'uid\nada\n"ben"x\n',
       'line 3 cannot be read (CSV_INVALID_CLOSING_QUOTE)',
     ],
+    [
+      'a number that a spreadsheet has rounded',
+      'users.txt',
+      '12e34\n9.0E+15\n',
+      'line 2: the uid is a number that a spreadsheet has rounded',
+    ],
     ['the text of an object', 'users.txt', '{"uid":"ada"}\n', 'line 1: the uid is the text of a JSON object'],
     [
       'a table of a spreadsheet',

@@ -25,6 +25,8 @@ type Source = Pick<CliIo, 'folder' | 'stdin' | 'interrupted'>;
 type Line = readonly [number: number, uid: string];
 
 const MAX_PROBLEMS = 20;
+/** As a spreadsheet writes a long number: another user, or nobody. */
+const ROUNDED = /^[+-]?\d+(?:[.,]\d+)?e\+\d+$/i;
 
 /**
  * Reads the whole list before anything is done with it: a list with a mistake has no effect, and what becomes of the file
@@ -46,6 +48,8 @@ export async function readUids(options: UidListOptions, io: Source): Promise<Uid
   for (const [number, text] of given) {
     const uid = namedUid(text);
     if (typeof uid !== 'string') problems.push(`${place}: line ${number}: the uid ${uid.problem}`);
+    else if (file !== undefined && ROUNDED.test(uid))
+      problems.push(`${place}: line ${number}: the uid is a number that a spreadsheet has rounded`);
     else if (!lines.has(uid)) lines.set(uid, number);
   }
   if (problems.length > MAX_PROBLEMS)
