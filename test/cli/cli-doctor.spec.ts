@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { chmod, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Scene } from '../../libs/debate-space-cli/src/testing/command-line.js';
 import { sqliteFile, storageKey } from '../../libs/debate-space-cli/src/testing/storages.js';
@@ -114,13 +114,6 @@ describe('doctor', () => {
     expect(await problems(env)).toEqual({
       storage: expect.stringMatching(/\.key is missing .* → restore it/),
     });
-  });
-
-  it('finds a storage that cannot be written', async () => {
-    const path = join(scene.folder, 'debate-space.db');
-    const env = await sqliteFile(path);
-    await chmod(path, 0o400);
-    if (process.getuid?.() !== 0) expect(await problems(env)).toHaveProperty('storage'); // root may write anything
   });
 
   it('finds a server that cannot be reached, and does not show the password', async () => {

@@ -82,6 +82,16 @@ for (const { engine, describe: describeThese, start: startServer } of storageSer
       expect(out).toMatch(/^✗ storage .*may lose its last commits.*\n +→ set \w+ = /m);
     });
 
+    if (engine === 'postgres')
+      it('is refused by doctor when it can be read, and not written', async () => {
+        const url = new URL(server.env.DEBATE_SPACE_STORAGE ?? '');
+        url.searchParams.set('options', '-c default_transaction_read_only=on');
+        const env = { ...scene.env, ...server.env, DEBATE_SPACE_STORAGE: url.href };
+        const { code, out } = await scene.run('doctor', { env });
+        expect([code, out]).toEqual([6, expect.stringMatching(/^✗ storage .*read-only/m)]);
+        expect(out).not.toContain('✓ storage');
+      });
+
     it('is not created', async () => {
       const elsewhere = { DEBATE_SPACE_STORAGE_SCHEMA: undefined, DEBATE_SPACE_STORAGE_PREFIX: 'other_' };
       const env = { ...scene.env, ...server.env, ...elsewhere };

@@ -184,7 +184,11 @@ for (const kind of databaseServers) {
       const recovered = both.map(({ app }) => firstEvent(app, 'storage-recovered'));
       await server.restart();
       await Promise.all(recovered);
-      for (const running of both) expect(await running.problems()).toEqual([]);
+      for (const running of both) {
+        expect(running.of('storage-degraded')).toHaveLength(1);
+        expect(running.of('storage-recovered')).toHaveLength(1);
+        expect(await running.problems()).toEqual([]);
+      }
       const after = Array.from({ length: 20 }, (_, n) => `after ${n}`);
       for (const uid of after) await both[0].logOut(uid);
       await scene.service.received.waitFor('logout', { count: 23, timeoutMs: 60_000 });
@@ -192,10 +196,9 @@ for (const kind of databaseServers) {
       const all = ['before', 'away 0', 'away 1', ...after];
       expect(new Set(scene.service.received.logouts)).toEqual(new Set(all));
       for (const running of both) {
-        // More than once where a busy machine makes the storage late.
-        const degraded = running.of('storage-degraded');
-        expect(degraded.length).toBeGreaterThan(0);
-        expect(running.of('storage-recovered')).toHaveLength(degraded.length);
+        // The limit of 200 ms is short for a busy machine.
+        for (const event of running.of('storage-degraded').slice(1))
+          expect(event).toMatchObject({ cause: 'it did not answer in time' });
         expect(running.of('storage-emptied')).toEqual([]);
       }
     });

@@ -100,7 +100,8 @@ describe('the rate limiter', () => {
   });
 
   it('keeps the order of those that wait, calls before jobs, and passes on the slot of one who leaves', async () => {
-    const limiter = new RateLimiter(limit, slots(10));
+    const limiter = new RateLimiter(limit, slots());
+    limiter.pause(10); // all of them wait
     const order: string[] = [];
     const wait = async (name: string, isJob: boolean, signal = never): Promise<void> => {
       await limiter.acquire(signal, { isJob });
