@@ -17,7 +17,8 @@ import { using } from 'debate-space-fixtures/service.js';
 const scene = scenario();
 
 function start(kind: CookieHost, options: Partial<CookieHostOptions> = {}): Promise<EndingHost> {
-  return scene.add(kind.start({ debateSpace: using(scene.service), ...options }));
+  const act: CookieHostOptions['act'] = ({ logOut }) => logOut();
+  return scene.add(kind.start({ debateSpace: using(scene.service), act, ...options }));
 }
 
 async function logInAlice(host: EndingHost): Promise<Browser> {
@@ -67,11 +68,12 @@ describe.each(cookieHosts)('on $name:', (kind) => {
 
   it('two clicks at the same time with the same cookie log out their user alone, each once', async () => {
     const bothIn = new Latch(2);
-    const before = async (): Promise<void> => {
+    const act: CookieHostOptions['act'] = async ({ logOut }) => {
       bothIn.open();
       await bothIn.passed;
+      await logOut();
     };
-    const browser = await logInAlice(await start(kind, { before }));
+    const browser = await logInAlice(await start(kind, { act }));
     await Promise.all([browser.post('/act'), browser.post('/act')]);
     expect(await browser.get('/whoami')).toBe('nobody');
     expect(await scene.logouts()).toEqual(['alice', 'alice']);

@@ -1,24 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fastifyCookie from '@fastify/cookie';
 import fastifySession from '@fastify/session';
-import express, { type Request } from 'express';
+import type { Request } from 'express';
 import session, { type Store } from 'express-session';
 import type { LoggerService } from '@nestjs/common';
-import { NestFactory, type AbstractHttpAdapter } from '@nestjs/core';
-import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import {
-  DebateSpaceModule,
-  type DebateSpaceEvent,
-  type DebateSpaceModuleOptions,
-  type SessionUid,
-} from 'nestjs-debate-space';
-import { EventEmitter, once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { watchSessionEnds } from '../../libs/debate-space/src/session-end/watch-session-ends.js';
+import { type DebateSpaceEvent, type DebateSpaceModuleOptions, type SessionUid } from 'nestjs-debate-space';
 import { SetupWarnings, UidCount } from '../../libs/debate-space/src/session-end/setup-warnings.js';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
 import { eventsOf } from 'debate-space-fixtures/events.js';
+import { wiringsInParents } from 'debate-space-fixtures/express-wirings.js';
 import { FastifyHost, type FastifyLogin } from 'debate-space-fixtures/fastify-host.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
@@ -336,15 +327,6 @@ describe('a session cookie that has changed a hundred times', () => {
   });
 });
 
-it('a user of { _id, email } is reported at each end', async () => {
-  const login = keeping(({ session: own }, _id) =>
-    Object.assign(own, { user: { _id, email: 'a@example.org' } }),
-  );
-  await warningsAfterLogins({ login, act: destroySession });
-  // alice's login is replaced by bob's, his by hers, and hers by the logout.
-  expect(scene.service.received.logouts.toSorted()).toEqual(['alice', 'alice', 'bob']);
-});
-
 describe('a request with a session but no session store', () => {
   const onExpress = expressCookieLogins.filter(({ name }) => name.includes('cookie-session'));
   const onFastify = fastifyCookieLogins.filter(({ name }) => name.includes('secure-session'));
@@ -359,31 +341,6 @@ describe('a request with a session but no session store', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
     expect(warnings[0]?.hint).toContain('the option session.cookies');
     expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
-  });
-
-  it('is a warning although thousands of requests without a session came before', () => {
-    const codes: string[] = [];
-    let requested: (request: object, reply: object, done: () => void) => void = () => undefined;
-    const instance = {
-      addHook: (name: string, hook: typeof requested) => {
-        if (name === 'onRequest') requested = hook;
-      },
-    };
-    const adapter = {
-      getType: () => 'fastify',
-      getInstance: () => instance,
-    } as unknown as AbstractHttpAdapter;
-    const onWarning = ({ code }: { readonly code: string }): void => void codes.push(code);
-    watchSessionEnds(adapter, { onSessionEnd: () => undefined, onWarning });
-    const request = (native: object): void => {
-      const raw = new EventEmitter();
-      requested(native, { raw }, () => undefined);
-      raw.emit('close');
-    };
-    for (let n = 0; n < 20_000; n += 1) request({});
-    expect(codes).toEqual([]);
-    for (let n = 0; n < 100; n += 1) request({ session: { user: { uid: 'alice' } } });
-    expect(codes).toEqual(['session-without-store']);
   });
 
   it('is a warning when a hundred requests had one under an unknown name, and none for visitors', () => {
@@ -412,36 +369,10 @@ describe('a request with a session but no session store', () => {
 });
 
 it('Nest behind the session middleware of a parent app is one warning, and logouts are delivered', async () => {
-  const parent = express();
-  parent.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
-  const app = await NestFactory.create<NestExpressApplication>(
-    DebateSpaceModule.forRoot(using(scene.service)),
-    new ExpressAdapter(),
-    { logger: false, abortOnError: false },
-  );
-  app.use('/login', (request: Request, response: { end(text: string): void }) => {
-    request.session.user = { uid: 'alice' };
-    response.end('hello');
-  });
-  app.use('/logout', (request: Request, response: { end(text: string): void }) => {
-    request.session.destroy(() => {
-      response.end('bye');
-    });
-  });
-  const events = eventsOf(app);
-  await app.init();
-  parent.use(app.getHttpAdapter().getInstance());
-  const server = parent.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const browser = new Browser(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  await browser.post('/login', {});
-  await browser.post('/logout');
-  await browser.post('/login', {});
-  server.closeAllConnections();
-  server.close();
-  await app.close();
-  expect(warningsIn(events).map(({ code }) => code)).toEqual(['session-of-parent-app']);
-  expect(scene.service.received.logouts).toEqual(['alice']);
+  const wiring = wiringsInParents['Nest in a parent app with the sessions'];
+  const warnings = await warningsAfterLogins({ wiring, act: destroySession });
+  expect(warnings.map(({ code }) => code)).toEqual(['session-of-parent-app']);
+  expect(scene.service.received.logouts).toContain('alice');
 });
 
 describe('store.clear() on a store that does not list its sessions', () => {

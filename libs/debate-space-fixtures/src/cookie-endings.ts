@@ -1,34 +1,20 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { expressCookieLogins, fastifyCookieLogins, type CookieLogin } from './cookie-logins.js';
-import type { Ending, EndingHost, EndingStack } from './endings.js';
-import { FastifyHost } from './fastify-host.js';
-import { SessionHost } from './session-host.js';
+import { cookieHosts, type CookieContext } from './cookie-hosts.js';
+import type { Ending, EndingStack } from './endings.js';
 
-type Step = (uid: string) => unknown;
-
-interface Context extends Readonly<Record<'logIn' | 'logOut' | 'removeUser' | 'change', Step>> {
-  readonly raw: ServerResponse;
-  /** Takes the answer out of the platform's hands. */
-  readonly hijack: () => void;
-}
-
-interface CookieEnding extends Ending<Context> {
+interface CookieEnding extends Ending<CookieContext> {
   readonly needs?: 'removeUser' | 'change' | 'revives';
 }
 
-const drop = ({ logOut }: Context): unknown => logOut('alice');
+const drop = ({ logOut }: CookieContext): unknown => logOut();
 const swallowed = async (work: () => unknown): Promise<void> => {
   await Promise.resolve()
     .then(work)
     .catch(() => undefined);
 };
 const afterAbort =
-  (act: (context: Context) => unknown) =>
-  async (context: Context): Promise<void> => {
+  (act: (context: CookieContext) => unknown) =>
+  async (context: CookieContext): Promise<void> => {
     await once(context.raw, 'close');
     await swallowed(() => act(context));
   };
@@ -47,7 +33,7 @@ const endings: readonly CookieEnding[] = [
     name: 'the user is taken out of it',
     ends: true,
     needs: 'removeUser',
-    act: ({ removeUser }) => removeUser('alice'),
+    act: ({ removeUser }) => removeUser(),
   },
   { name: 'another user logs in', ends: true, act: ({ logIn }) => logIn('bob') },
   { name: 'the same user logs in again', ends: false, act: ({ logIn }) => logIn('alice') },
@@ -60,7 +46,7 @@ const endings: readonly CookieEnding[] = [
       await context.logIn('alice');
     },
   },
-  { name: 'something else changes', ends: false, needs: 'change', act: ({ change }) => change('alice') },
+  { name: 'something else changes', ends: false, needs: 'change', act: ({ change }) => change() },
   { name: 'nothing changes', ends: false, act: () => undefined },
   {
     name: 'a handler that throws',
@@ -130,83 +116,14 @@ const endings: readonly CookieEnding[] = [
   { name: 'dropped after the client aborted', ends: false, aborts: true, act: afterAbort(drop) },
 ];
 
-function stackOf<App, Exchange>(
-  login: CookieLogin<App, Exchange>,
-  start: (
-    act: (exchange: Exchange) => unknown,
-    debateSpace: DebateSpaceModuleOptions | undefined,
-    started: (app: App) => void,
-  ) => Promise<EndingHost>,
-  raw: (exchange: Exchange) => Pick<Context, 'raw' | 'hijack'>,
-): EndingStack<Context> {
-  return {
-    name: login.name,
+/** Sessions that live in a cookie. */
+export const cookieStacks: readonly EndingStack<CookieContext>[] = cookieHosts.map(
+  ({ name, login, start }) => ({
+    name,
     // The cookies have to leave first.
     endings: endings
       .filter(({ needs }) => !needs || login[needs])
       .map((ending) => ({ ...ending, later: true })),
-    start: ({ act, debateSpace }) => {
-      let app: App;
-      const cookies = [login.cookie(() => app)];
-      const acting = (exchange: Exchange): unknown =>
-        act({
-          ...raw(exchange),
-          logIn: (uid) => login.logIn(exchange, uid),
-          logOut: () => login.logOut(exchange),
-          removeUser: () => login.removeUser?.(exchange),
-          change: () => login.change?.(exchange),
-        });
-      return start(acting, debateSpace && { ...debateSpace, session: { cookies } }, (started) => {
-        app = started;
-      });
-    },
-  };
-}
-
-const onExpress = expressCookieLogins.map((login) =>
-  stackOf(
-    login,
-    (act, debateSpace, started) =>
-      SessionHost.start({
-        debateSpace,
-        act: (request, response) => act({ request, response }),
-        login: {
-          mount: (app: NestExpressApplication) => {
-            started(app);
-            void login.mount?.(app);
-          },
-          logIn: (request, response, uid) => login.logIn({ request, response }, uid),
-          uidIn: (request, response) => login.uidIn({ request, response }),
-        },
-      }),
-    ({ response }) => ({ raw: response, hijack: () => undefined }),
-  ),
+    start: ({ act, debateSpace }) => start({ act, debateSpace }),
+  }),
 );
-
-const onFastify = fastifyCookieLogins.map((login) =>
-  stackOf(
-    login,
-    (act, debateSpace, started) =>
-      FastifyHost.start({
-        debateSpace,
-        act,
-        login: {
-          register: async (app: NestFastifyApplication) => {
-            started(app);
-            await login.mount?.(app);
-          },
-          logIn: login.logIn,
-          uidIn: login.uidIn,
-        },
-      }),
-    ({ reply }) => ({
-      raw: reply.raw,
-      hijack: () => {
-        reply.hijack();
-      },
-    }),
-  ),
-);
-
-/** Sessions that live in a cookie. */
-export const cookieStacks: readonly EndingStack<Context>[] = [...onExpress, ...onFastify];
