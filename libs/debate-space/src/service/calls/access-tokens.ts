@@ -1,7 +1,7 @@
 import { SecretKeyError, type SecretSource, type Secret } from '../../secrets/secret.js';
-import { AuthenticationError, UnavailableError, UnexpectedResponseError } from '../../errors.js';
+import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
-import { assertSuccess, failureOf, jsonBody, parsed, refusalIn, unexpected } from '../http/answer.js';
+import { assertSuccess, jsonBody, unexpected } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
 import { retry, type RetryPolicy } from '../http/retry.js';
 import type { StatusMeanings } from '../http/status-table.js';
@@ -89,9 +89,6 @@ const MISSING = {
   hint: '; check authUrl',
 } as const;
 const STATUSES: StatusMeanings = { 400: REFUSED, 401: REFUSED, 403: REFUSED, 404: MISSING };
-const AWAY = { verdict: 'away', error: UnavailableError, text: 'the token route is not available' } as const;
-/** Errors of OAuth 2.0 (RFC 6749, section 4.1.2.1) that do not speak of the keys. */
-const NOT_NOW: ReadonlySet<unknown> = new Set(['temporarily_unavailable', 'server_error']);
 
 /** What a header can carry (RFC 6750, section 2.1, and a little more). */
 const TOKEN = /^[\x21-\x7e]+$/;
@@ -135,25 +132,17 @@ async function currentKey(secretKey: SecretSource): Promise<Secret> {
 
 /** Only an access token that cannot be used stops: what else the answer says is used as far as it can be. */
 function issuedToken(reply: HttpReply): IssuedToken {
-  const { error } = Object(parsed(reply.body)) as { error?: unknown };
-  if (NOT_NOW.has(error)) throw failureOf(AWAY, reply, `${reply.status} with an error`);
   assertSuccess(reply, STATUSES);
-  const body = jsonBody(reply);
-  const { access_token: value, ...more } = Object(body) as Readonly<Record<string, unknown>>;
-  if (typeof value !== 'string' || !TOKEN.test(value)) {
-    const refusal = refusalIn(body);
-    if (refusal !== undefined) throw failureOf(REFUSED, reply, `${reply.status} with ${refusal}`);
-    throw unexpected(reply, 'has no usable access_token');
-  }
-  const expiresIn = positiveNumber(more.expires_in) ?? DEFAULT_LIFE_SECONDS;
-  const createdAt = positiveNumber(more.created_at);
-  const expiresAt = createdAt && (createdAt + expiresIn) * 1000 - (reply.clockSkewMs ?? 0);
-  return { value, expiresInMs: expiresIn * 1000, expiresAt };
+  const body = Object(jsonBody(reply)) as Readonly<Record<string, unknown>>;
+  const { access_token: value } = body;
+  if (typeof value !== 'string' || !TOKEN.test(value)) throw unexpected(reply, 'has no usable access_token');
+  const expiresIn = positive(body.expires_in) ?? DEFAULT_LIFE_SECONDS;
+  const createdAt = positive(body.created_at);
+  return { value, expiresInMs: expiresIn * 1000, expiresAt: createdAt && (createdAt + expiresIn) * 1000 };
 }
 
 /** A number, or the text of one; `undefined` for everything else. */
-function positiveNumber(value: unknown): number | undefined {
-  const isText = typeof value === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(value);
-  const number = isText ? Number(value) : value;
+function positive(value: unknown): number | undefined {
+  const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined;
 }
