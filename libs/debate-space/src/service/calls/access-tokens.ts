@@ -10,12 +10,10 @@ import type { Transport } from '../http/transport.js';
 /** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
 export type Scope = 'authentication' | 'public';
 
-/** A token as the service gave it out (service-interface.md, section 2). Times in milliseconds of this machine's clock. */
 export interface IssuedToken {
   readonly value: string;
-  readonly expiresInMs: number;
-  /** `created_at + expires_in` by this machine's clock; absent when the service did not say. */
-  readonly expiresAt?: number;
+  /** How long it is good from now, in milliseconds. */
+  readonly lifeMs: number;
 }
 
 const RENEW_AHEAD_MS = 5 * 60_000;
@@ -56,23 +54,13 @@ export class AccessTokens {
   }
 
   async #start(scope: Scope): Promise<string> {
-    const token = await this.fetch(scope);
-    const life = lifeMs(token, Date.now());
-    const goodUntil = performance.now() + life - Math.min(MARGIN_MS, life / 10);
-    const renewFrom = performance.now() + life - Math.min(RENEW_AHEAD_MS, life / 4);
-    this.#cached.set(scope, { value: token.value, goodUntil, renewFrom });
-    return token.value;
+    const { value, lifeMs } = await this.fetch(scope);
+    const end = performance.now() + lifeMs;
+    const goodUntil = end - Math.min(MARGIN_MS, lifeMs / 10);
+    const renewFrom = end - Math.min(RENEW_AHEAD_MS, lifeMs / 4);
+    this.#cached.set(scope, { value, goodUntil, renewFrom });
+    return value;
   }
-}
-
-/**
- * How long a token is good from now, in milliseconds. A server may hand out a living token again with its old
- * `created_at` and the *remaining* `expires_in`: their sum then lies in the past, and the token is good for the
- * remaining time. Never longer than `expires_in`, whatever the clocks say.
- */
-export function lifeMs(token: IssuedToken, now: number): number {
-  const left = token.expiresAt === undefined ? 0 : token.expiresAt - now;
-  return left > 0 ? Math.min(left, token.expiresInMs) : token.expiresInMs;
 }
 
 const HINT = '; compare apiKey and secretKey with the administration panel, Configuration > General';
@@ -137,8 +125,17 @@ function issuedToken(reply: HttpReply): IssuedToken {
   const { access_token: value } = body;
   if (typeof value !== 'string' || !TOKEN.test(value)) throw unexpected(reply, 'has no usable access_token');
   const expiresIn = positive(body.expires_in) ?? DEFAULT_LIFE_SECONDS;
-  const createdAt = positive(body.created_at);
-  return { value, expiresInMs: expiresIn * 1000, expiresAt: createdAt && (createdAt + expiresIn) * 1000 };
+  return { value, lifeMs: lifeSeconds(expiresIn, positive(body.created_at)) * 1000 };
+}
+
+/**
+ * The token expires at `created_at + expires_in` (service-interface.md, section 2). A server may hand out a living token again
+ * with its old `created_at` and the *remaining* `expires_in`: the sum then lies in the past, and the token is good for the
+ * remaining time. Never longer than `expires_in`, whatever the clocks say.
+ */
+export function lifeSeconds(expiresIn: number, createdAt = 0, now = Date.now() / 1000): number {
+  const left = createdAt + expiresIn - now;
+  return left > 0 ? Math.min(left, expiresIn) : expiresIn;
 }
 
 /** A number, or the text of one; `undefined` for everything else. */
