@@ -5,7 +5,6 @@ export interface BenchOptions {
   readonly pairs: number;
   readonly rounds: number;
   readonly pending: number;
-  readonly backlog: number;
   readonly guard: boolean;
   readonly size: number;
   readonly engines: readonly EngineName[];

@@ -1,10 +1,9 @@
 // npm run bench -- delivery: logouts a second from `logoutUser` to the answer of a service that says 200 immediately, 16
 // in flight, each with a token of its own; beside undici alone, and beside what one would write by hand, in processes that
-// are measured in turn. Then how a backlog drains.
+// are measured in turn.
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { BenchOptions } from './bench-options.js';
-import { drain } from './delivery-drain.js';
 import type { SenderKind, Sent } from './delivery-sender.js';
 import { inTurn, median, spread } from './measuring.js';
 
@@ -33,13 +32,7 @@ interface Subject {
   readonly goal?: number;
 }
 
-export default async function delivery({ pairs, rounds, backlog }: BenchOptions): Promise<void> {
-  await sending(pairs, rounds);
-  if (backlog > 0) await drain({ pairs, backlog });
-  process.exit();
-}
-
-async function sending(pairs: number, rounds: number): Promise<void> {
+export default async function delivery({ pairs, rounds }: BenchOptions): Promise<void> {
   console.log(
     `from logoutUser to the service's answer, memory storage, ${IN_FLIGHT} in flight; ` +
       `${pairs} times fresh processes, ${rounds} rounds each, in turn`,

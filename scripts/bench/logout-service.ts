@@ -1,7 +1,7 @@
 // A service for the benchmarks of the delivery and the logout: reads the request and answers 200, after so many milliseconds
 // as its argument says.
 import { createServer } from 'node:http';
-import { listen } from './listen.js';
+import type { AddressInfo } from 'node:net';
 
 const delayMs = Number(process.argv[2] ?? 0);
 
@@ -12,4 +12,7 @@ const server = createServer((request, response) => {
   });
 });
 process.once('disconnect', () => process.exit());
-process.send?.({ url: `${await listen(server)}/auth/logout/demo` });
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo;
+  process.send?.({ url: `http://127.0.0.1:${port}/auth/logout/demo` });
+});

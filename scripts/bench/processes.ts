@@ -14,8 +14,6 @@ interface Serving {
 /** What the first message of each program has. */
 interface Programs {
   './host.ts': { readonly urls: readonly string[] };
-  './delivery-host.ts': object;
-  './delivery-service.ts': Serving;
   './logout-host.ts': Serving;
   './logout-service.ts': Serving;
   './storage-process.ts': object;
