@@ -100,21 +100,6 @@ describe('a pause that the service asks for', () => {
     for (const { at } of after) expect(at - asked).toBeGreaterThanOrEqual(1_990);
   });
 
-  it.each([
-    [429, 'ERR_DEBATE_SPACE_RATE_LIMITED'],
-    [503, 'ERR_DEBATE_SPACE_UNAVAILABLE'],
-  ])(
-    'with a %d ends a walk over the users when it is longer than http.totalTimeoutMs',
-    async (status, code) => {
-      const service = await simulator({ users: people });
-      service.faults.add({ operation: 'list', kind: 'status', status, headers: years, times: 1 });
-      const { service: debate } = await runtime(service);
-      const error = await errorOf(debate.users()[Symbol.asyncIterator]().next());
-      expect(error).toMatchObject({ code, retryAfterMs: 3_600_000, retryable: true });
-      expect(service.received.of('list')).toHaveLength(1);
-    },
-  );
-
   it('refuses a walk over the users that begins, or waits for a slot, while it lasts', async () => {
     const service = await simulator({ users: people });
     const rateLimit = { requests: 2, perMs: 3_000 };

@@ -4,10 +4,9 @@ import fastifySession from '@fastify/session';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import type { FastifyLogin } from './fastify-host.js';
-import { bareUid, type UserShape } from './user-shape.js';
 
 /** The session of @fastify/session, under @fastify/passport or not. */
-export interface FastifySession {
+interface FastifySession {
   user?: { uid: string } | undefined;
   readonly sessionId: string;
   readonly cookie: { maxAge: number | null; expires: Date | null };
@@ -38,9 +37,7 @@ const registerSession: RegisterSession = async (app, store, maxAge) => {
 };
 
 /** How a host on Fastify logs in, to sessions that live for `maxAge` ms, or as long as the browser. */
-export const fastifyLogins: Readonly<
-  Record<LoginKind, (store: object, maxAge?: number, users?: UserShape) => FastifyLogin>
-> = {
+export const fastifyLogins: Readonly<Record<LoginKind, (store: object, maxAge?: number) => FastifyLogin>> = {
   session: (store, maxAge) => ({
     register: (app) => registerSession(app, store, maxAge),
     logIn: ({ request }, uid) => {
@@ -48,12 +45,10 @@ export const fastifyLogins: Readonly<
     },
     uidIn: ({ request }) => sessionOf(request).user?.uid,
   }),
-  passport: (store, maxAge, users = bareUid) => {
+  passport: (store, maxAge) => {
     const authenticator = new Authenticator();
-    authenticator.registerUserSerializer(async ({ uid }: { uid: string }) =>
-      Promise.resolve(users.user(uid)),
-    );
-    authenticator.registerUserDeserializer(async (user) => Promise.resolve({ uid: users.name(user) }));
+    authenticator.registerUserSerializer(async ({ uid }: { uid: string }) => Promise.resolve(uid));
+    authenticator.registerUserDeserializer(async (uid) => Promise.resolve({ uid }));
     return {
       register: async (app) => {
         await registerSession(app, store, maxAge);

@@ -1,4 +1,4 @@
-import { Module, type LoggerService, type NestApplicationOptions, type Type } from '@nestjs/common';
+import { Module, type LoggerService, type NestApplicationOptions } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { ExpressAdapter, NestExpressApplication } from '@nestjs/platform-express';
 import type { Request, Response } from 'express';
@@ -39,14 +39,13 @@ export interface SessionHostOptions {
   readonly store?: Store;
   readonly login?: ExpressLogin;
   readonly act?: Act;
-  readonly stack?: SessionStack;
+  readonly stack?: 'express-session' | 'passport';
   readonly unset?: 'destroy' | 'keep';
   /** How long a session lives without being used, in milliseconds. Default: as long as the browser. */
   readonly maxAge?: number | undefined;
   /** Where further stores are mounted, by path. */
   readonly stores?: Readonly<Record<string, Store>>;
   readonly logger?: LoggerService;
-  readonly controllers?: readonly Type[];
   /** Default: Nest listens. */
   readonly wiring?: ExpressWiring;
   /** How the host keeps its users. Default: `{ uid }`. */
@@ -54,9 +53,6 @@ export interface SessionHostOptions {
 }
 
 const SHAPE = 'shape of users';
-
-export const sessionStacks = ['express-session', 'passport'] as const;
-export type SessionStack = (typeof sessionStacks)[number];
 
 /** A host app as a team would have it: main.ts mounts the session middleware, and has no line of ours. */
 export class SessionHost {
@@ -114,7 +110,7 @@ export class SessionHost {
 
     @Module({
       imports,
-      controllers: [ActingController, ...(options.controllers ?? [])],
+      controllers: [ActingController],
       providers: [providerOf({ act: acting, logIn: login.logIn, uidIn: login.uidIn, finish })],
     })
     class SessionHostModule {}

@@ -1,12 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import {
-  serviceClients,
-  type ScriptedAnswer,
-  type ScriptedRequest,
-} from 'debate-space-fixtures/service-clients.js';
-import { filter, firstValueFrom } from 'rxjs';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
-import type { DebateSpaceModuleOptions } from '../module/module-options.js';
 import type { DeliveryAnswer } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import type { Claim } from '../storage/storage.js';
@@ -168,50 +161,5 @@ describe('an attempt at an erasure', () => {
   it('keeps the first 1000 characters of a reason', async () => {
     const result = await attempt({ beforeErase: () => ({ veto: 'x'.repeat(5000) }) });
     expect('outcome' in result && result.reason).toHaveLength(1000);
-  });
-});
-
-describe('an erasure of a service', () => {
-  const { scripted, runtime } = serviceClients();
-  const html = { 'content-type': 'text/html' };
-
-  async function finished(
-    answer: (request: ScriptedRequest) => ScriptedAnswer,
-    uids: readonly string[],
-    http: DebateSpaceModuleOptions['http'] = {},
-  ) {
-    const service = await scripted(answer);
-    const { events, erasures } = await runtime(service, { http });
-    const end = firstValueFrom(events.events$.pipe(filter(({ type }) => type === 'erasure-finished')));
-    await erasures.requestMany(uids, { mode: 'delete', reference: 'list' });
-    await end;
-    const receipts = [];
-    for await (const { outcome, status, attempts } of erasures.receipts('list'))
-      receipts.push({ outcome, status, attempts });
-    return { receipts, service };
-  }
-
-  it.each(['OK', '', '<?xml version="1.0"?><deleted/>', '{"deleted":tr'])(
-    'that answers %j is done: 40 of them in the time that the rate limit allows',
-    async (body) => {
-      const uids = Array.from({ length: 40 }, (_, n) => `user-${n}`);
-      const begun = performance.now();
-      const rateLimit = { requests: 10, perMs: 300 };
-      const { receipts, service } = await finished(() => ({ body, headers: html }), uids, { rateLimit });
-      expect(performance.now() - begun).toBeLessThan(8_000); // 0.9 s, and what a busy machine needs
-      expect(receipts).toEqual(uids.map(() => ({ outcome: 'erased', status: 200, attempts: 1 })));
-      expect(service.requests.filter(({ method }) => method === 'DELETE')).toHaveLength(40);
-    },
-  );
-
-  it('that knows no such user is not taken for done after the page of a firewall', async () => {
-    const answers: ScriptedAnswer[] = [
-      { status: 403, headers: html, body: '<!doctype html><title>Access denied</title>' },
-      { status: 404, body: { error: 'no such user' } },
-    ];
-    const answer = ({ method }: ScriptedRequest) =>
-      method === 'DELETE' ? (answers.shift() ?? 'reset') : { body: [] };
-    const { receipts } = await finished(answer, ['alice']);
-    expect(receipts).toEqual([{ outcome: 'not-found', status: 404, attempts: 2 }]);
   });
 });
