@@ -135,11 +135,6 @@ describe('DebateSpaceModule', () => {
     }
   });
 
-  it('names the missing options when it gets none', async () => {
-    const nothing = undefined as unknown as DebateSpaceModuleOptions;
-    await expect((async () => boot(DebateSpaceModule.forRoot(nothing)))()).rejects.toThrow('- apiKey');
-  });
-
   it.each([
     ['without a name', {}],
     ["of the name 'youth'", { name: 'youth' }],
@@ -161,26 +156,6 @@ describe('DebateSpaceModule', () => {
     class Other {}
     const context = await boot(once, { module: Other });
     expect(context.get(DebateSpaceService)).toBeInstanceOf(DebateSpaceService);
-  });
-
-  it.each<[string, number, Partial<DebateSpaceModuleOptions>]>([
-    ['with one API key warns once, with the option that fixes it', 1, {}],
-    ['with API keys of their own warns of nothing', 0, { apiKey: 'another-api-key' }],
-    ['with one API key, one of them without a limit, warns of nothing', 0, { http: { rateLimit: false } }],
-    ['with one API key for two services warns of nothing', 0, { authUrl: 'https://other.example' }],
-  ])('for two applications in one host %s', async (_what, count, options) => {
-    const warnings: string[] = [];
-    const warn = (line: unknown) => warnings.push(String(line));
-    const logger = { log: () => undefined, error: () => undefined, warn };
-    const of = (name: string, more: Partial<DebateSpaceModuleOptions> = {}) =>
-      DebateSpaceModule.forRoot({ ...using(scene.service), ...more, name });
-    @Module({ imports: [of('youth'), of('town', options)] })
-    class App {}
-    const context = await NestFactory.createApplicationContext(App, { logger });
-    await context.close();
-    const found = warnings.filter((line) => line.includes('one API key'));
-    expect(found).toHaveLength(count);
-    for (const line of found) expect(line).toContain('hint: set http.rateLimit of each to its share');
   });
 
   it('reads authUrl from the environment, and names the variable when authUrl is missing', async () => {

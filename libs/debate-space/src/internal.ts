@@ -17,7 +17,6 @@ export { DebateSpaceLifecycle } from './module/debate-space.lifecycle.js';
 export { Runners } from './module/runners.js';
 export { SessionWatch } from './module/session-watch.js';
 export { Shutdown } from './module/shutdown.js';
-export { optionHints } from './options/option-problem.js';
 export { AccessTokens } from './service/calls/access-tokens.js';
 export { LogoutRoute } from './service/calls/logout-route.js';
 export { RateLimiter } from './service/rate-limiter.js';

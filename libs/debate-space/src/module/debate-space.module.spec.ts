@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DebateSpaceOptionsError, DebateSpaceService } from '../index.js';
+import { DebateSpaceService } from '../index.js';
 import { DebateSpaceModule } from './debate-space.module.js';
 import type { DebateSpaceModuleOptions, DebateSpaceOptionsFactory } from './module-options.js';
 
@@ -67,19 +67,8 @@ describe('forRootAsync', () => {
       const module = DebateSpaceModule.forRootAsync({ useFactory });
       const start = NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
       await expect(start).rejects.toThrow(
-        'logout.audiance is no such option; hint: there are mode, algorithm, issuer, audience',
+        'logout.audiance is no such option; there are mode, algorithm, issuer, audience',
       );
     }
-  });
-
-  it.each([{}, { inject: ['config'] }, undefined])('names the missing factory: %j', async (options) => {
-    @Module({ imports: [DebateSpaceModule.forRootAsync(options as object)] })
-    class App {}
-    const start = NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
-    const error = await start.catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(DebateSpaceOptionsError);
-    expect((error as Error).message).toContain(
-      'useFactory must be given to forRootAsync, or useClass or useExisting; hint: forRootAsync({ inject: [ConfigService]',
-    );
   });
 });

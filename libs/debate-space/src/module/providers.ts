@@ -1,4 +1,4 @@
-import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { HttpAdapterHost } from '@nestjs/core';
 import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
 import { DebateSpaceEvents } from '../api/debate-space-events.js';
@@ -167,8 +167,15 @@ export const providers = [
   construct(Shutdown, ...([Application, LogoutRecorder, SessionWatch, Runners, Transport] as const)),
   construct(
     DebateSpaceLifecycle,
-    ...([Application, SessionWatch, Runners, Shutdown, LogoutTokenSigner, Transport] as const),
-    ...([HttpAdapterHost, ModulesContainer] as const),
+    ...([
+      Application,
+      SessionWatch,
+      Runners,
+      Shutdown,
+      LogoutTokenSigner,
+      Transport,
+      HttpAdapterHost,
+    ] as const),
   ),
 ];
 

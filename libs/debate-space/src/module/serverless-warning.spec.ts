@@ -44,7 +44,9 @@ describe('on a serverless platform', () => {
       process.env[name] = 'my-function';
       const [warning, ...others] = await warningsWith({});
       expect(others).toEqual([]);
-      expect(warning).toContain(`${name} is set, and the storage memory is lost with this process`);
+      expect(warning).toContain(
+        `${name} is set: a worker stands still after each answer, and the storages memory and sqlite are lost`,
+      );
       expect(warning).toContain('hint: use postgresStorage() or mysqlStorage() with worker: false');
       expect(warning).not.toContain('my-function');
     },
@@ -54,7 +56,7 @@ describe('on a serverless platform', () => {
     process.env.VERCEL = '1';
     const [warning, ...others] = await warningsWith({ storage: shared });
     expect(others).toEqual([]);
-    expect(warning).toContain('VERCEL is set, and this process has a worker');
+    expect(warning).toContain('VERCEL is set: a worker stands still');
   });
 
   it('a storage that processes share, without a worker, is none', async () => {
