@@ -1,6 +1,7 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
+import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
 import { backchannelLogoutUrl } from '../service/calls/logout-route.js';
 import type { Transport } from '../service/http/transport.js';
@@ -8,7 +9,7 @@ import type { Application } from './application.js';
 import { EventLog } from './event-log.js';
 import type { Runners } from './runners.js';
 import type { SessionWatch } from './session-watch.js';
-import type { Shutdown } from './shutdown.js';
+import { shutDown } from './shutdown.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
 /** After so many ms what signs and sends is loaded: the start need not wait for it, nor the first logout. */
@@ -18,12 +19,13 @@ const LOAD_MS = 1_000;
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #containment: Containment;
   #loading: NodeJS.Timeout | undefined;
+  #shutdown: Promise<void> | undefined;
 
   constructor(
     private readonly application: Application,
+    private readonly recorder: LogoutRecorder,
     private readonly sessions: SessionWatch,
     private readonly runners: Runners,
-    private readonly shutdown: Shutdown,
     private readonly signer: LogoutTokenSigner,
     private readonly transport: Transport,
     private readonly adapterHost: HttpAdapterHost,
@@ -71,7 +73,9 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     this.sessions.watcher.detach();
     clearTimeout(this.#loading);
     this.application.watch.stop();
-    await this.shutdown.run();
+    const { application, recorder, sessions, runners, transport } = this;
+    this.#shutdown ??= shutDown(application, recorder, sessions, runners, transport);
+    await this.#shutdown;
   }
 
   /** Not when the identity provider notifies the service of the ends. */

@@ -29,7 +29,6 @@ import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Runners } from './runners.js';
 import { SessionWatch } from './session-watch.js';
-import { Shutdown } from './shutdown.js';
 import type { Abstract, FactoryProvider } from '@nestjs/common';
 import { getDebateSpaceToken } from '../api/debate-space.tokens.js';
 
@@ -134,7 +133,11 @@ const sessions = [
 
 /** What a host injects. */
 const api = [
-  construct(DebateSpaceService, UsersApi, LogoutRecorder, LogoutRoute),
+  provide(
+    DebateSpaceService,
+    [UsersApi, LogoutRecorder, LogoutRoute],
+    (_, ...parts) => new DebateSpaceService(...parts),
+  ),
   provide(
     DebateSpaceErasures,
     [ErasureRepository, ErasureCalls, RateLimiter],
@@ -156,6 +159,9 @@ const api = [
   ),
 ];
 
+/** With the adapter's default type, where Nest has `any`. */
+const ADAPTER_HOST: Abstract<HttpAdapterHost> = HttpAdapterHost;
+
 /** The providers of one application, beside its `Application`. */
 export const providers = [
   ...service,
@@ -163,19 +169,15 @@ export const providers = [
   ...erasures,
   ...sessions,
   ...api,
-  provide(Runners, [LogoutQueues, LogoutDelivery, ErasureWorker], (...parts) => new Runners(...parts)),
-  construct(Shutdown, ...([Application, LogoutRecorder, SessionWatch, Runners, Transport] as const)),
-  construct(
+  provide(
+    Runners,
+    [LogoutQueues, LogoutDelivery, ErasureWorker],
+    (application, ...parts) => new Runners(application, ...parts),
+  ),
+  provide(
     DebateSpaceLifecycle,
-    ...([
-      Application,
-      SessionWatch,
-      Runners,
-      Shutdown,
-      LogoutTokenSigner,
-      Transport,
-      HttpAdapterHost,
-    ] as const),
+    [LogoutRecorder, SessionWatch, Runners, LogoutTokenSigner, Transport, ADAPTER_HOST],
+    (application, ...parts) => new DebateSpaceLifecycle(application, ...parts),
   ),
 ];
 
@@ -186,21 +188,9 @@ type Classes<Instances extends readonly unknown[]> = {
 type NamedProvider = (name: string | undefined) => FactoryProvider;
 
 /**
- * A provider that its constructor makes of other providers. Classes are the tokens, except for what a module exports: it
- * has a token of its name, because `app.get(DebateSpaceService)` must not find that of a named application.
+ * A provider that `make` makes of the application and other providers. Classes are the tokens, except for what a module
+ * exports: it has a token of its name, because `app.get(DebateSpaceService)` must not find that of a named application.
  */
-function construct<T, Parts extends readonly unknown[]>(
-  provided: Abstract<T> & (new (...parts: Parts) => T),
-  ...parts: Classes<Parts>
-): NamedProvider {
-  return (name) => ({
-    provide: getDebateSpaceToken(name, provided),
-    inject: parts.map((part: Abstract<unknown>) => getDebateSpaceToken(name, part)),
-    useFactory: (...made: Parts) => new provided(...made),
-  });
-}
-
-/** A provider that `make` makes of the application and other providers. */
 function provide<T, Parts extends readonly unknown[]>(
   provided: Abstract<T>,
   parts: Classes<Parts>,
