@@ -152,6 +152,15 @@ describe('DebateSpaceModule', () => {
     for (const value of [apiKey, secretKey]) expect(inspect(error)).not.toContain(value);
   });
 
+  it('stops the boot when secretKey is not Base64, and shows it to nobody', async () => {
+    const options = { ...using(scene.service), secretKey: 'planted!', secretKeyEncoding: 'base64' } as const;
+    const error = await boot(DebateSpaceModule.forRoot(options)).catch((reason: unknown) => reason);
+    expect(inspect(error)).toContain(
+      "secretKey is not Base64, and secretKeyEncoding is 'base64'; hint: copy",
+    );
+    expect(inspect(error)).not.toContain('planted');
+  });
+
   it('takes a session of the host in session.uid, whatever its type', () => {
     interface SessionData {
       readonly user?: { readonly id: string };

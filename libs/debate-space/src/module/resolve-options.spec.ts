@@ -41,7 +41,6 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ secretKey: 42 }, 'secretKey must be a string (found a value of type number)'],
   [{ secretKey: 'key\n' }, 'secretKey must not be empty or have blanks around it'],
   [{ secretKey: '\ud800' }, 'secretKey must not have control characters or lone surrogates'],
-  [{ secretKey: 'no Base64', secretKeyEncoding: 'base64' }, `secretKey is not Base64, and`],
   [{ secretKey: ' ', secretKeyEncoding: 'base64' }, 'secretKey must not be empty'],
   [{ secretKeyEncoding: 'hex' }, "secretKeyEncoding must be 'utf8' or 'base64'"],
   [{ applicationName: undefined }, 'hint: it is the last part of the logout route'],
@@ -191,7 +190,6 @@ describe('the options', () => {
     ['a storage', { storage: memoryStorage() }],
     ['no rate limit', { http: { rateLimit: false } }],
     ['plain HTTP that is permitted', { authUrl: 'http://a.internal', http: { allowInsecureHttp: true } }],
-    ['a Base64 key for URLs, unpadded', { secretKeyEncoding: 'base64', secretKey: 'c2Vj_-V0cw' }],
     ['groups that are undefined', { session: undefined, logout: undefined, http: undefined }],
     ['an application name of any kind', { applicationName: 'Bürger / 1' }],
     ['OpenID Connect mode', { session: {}, logout: { mode: 'oidc', issuer: 'demo', concurrency: 2 } }],
@@ -217,7 +215,7 @@ describe('the options', () => {
 
   it('are refused with all problems together', () => {
     const found = problems({
-      ...{ apiKey: undefined, secretKey: 'no Base64', secretKeyEncoding: 'base64' },
+      ...{ apiKey: undefined, secretKey: ' ' },
       ...{ authUrl: 'http://debate.example', baseUrl: 'nowhere', http: { maxAttempts: -1 } },
       ...{ logout: { claims: 1, algorithm: 'x' }, session: { expiry: true, graceMs: '1' }, more: 1 },
     });
@@ -236,7 +234,6 @@ describe('the options', () => {
   const planted = 'pLanted-Secret-3f9c1e';
   it.each<[string, Record<string, unknown>]>([
     ['with blanks', { secretKey: ` ${planted}` }],
-    ['that is no Base64', { secretKey: `${planted}!`, secretKeyEncoding: 'base64' }],
     ['in an array', { secretKey: [planted] }],
     ['in place of an application name', { applicationName: { name: planted } }],
     ['in place of an algorithm', { logout: { algorithm: 'pLanted-' } }],

@@ -1,13 +1,7 @@
 import { safeParse } from 'valibot';
 import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
 import { optionProblem, serviceUrl, validateServiceUrl } from '../options/option-problem.js';
-import {
-  Secret,
-  SecretKeyProvider,
-  textProblem,
-  validateSecretKey,
-  type SecretSource,
-} from '../secrets/secret.js';
+import { Secret, SecretKeyProvider, type SecretSource } from '../secrets/secret.js';
 import {
   AUTH_URL_VARIABLE,
   optionEntries,
@@ -38,14 +32,13 @@ export function resolveOptions(
   given: unknown,
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
-  const own = withGetters(typeof given === 'object' && given !== null ? given : {});
+  const own = namedOptions(Object(given) as object);
   const options: Given = { ...own, authUrl: own.authUrl ?? environment[AUTH_URL_VARIABLE] };
   const result = safeParse(optionsSchema, options, { abortEarly: false, abortPipeEarly: true });
   const problems = [
     ...(result.issues ?? []).map(schemaProblem),
     ...urlProblems(options),
     ...sessionProblems(options),
-    ...secretKeyProblems(options),
   ];
   if (!result.success || problems.length > 0) throw new DebateSpaceOptionsError(problems);
   return completed(result.output);
@@ -74,33 +67,23 @@ function sessionProblems({ session, logout }: Given): OptionProblem[] {
   return [optionProblem('session.expiry', problem, 'give the store of the app as session.store')];
 }
 
-function secretKeyProblems({ secretKey, secretKeyEncoding }: Given): OptionProblem[] {
-  const isChecked = typeof secretKey === 'string' && textProblem(secretKey) === undefined;
-  if (!isChecked || secretKeyEncoding !== 'base64') return [];
-  const problem = validateSecretKey(secretKey, secretKeyEncoding);
-  return problem === undefined ? [] : [optionProblem('secretKey', problem)];
-}
-
 function completed({ apiKey, secretKey, storageKey = [], ...checked }: CheckedOptions): ResolvedOptions {
   const authUrl = serviceUrl(checked.authUrl);
   return Object.freeze({
     ...checked,
     apiKey: new Secret(apiKey),
-    secretKey:
-      typeof secretKey === 'string'
-        ? new Secret(secretKey)
-        : new SecretKeyProvider(secretKey, checked.secretKeyEncoding),
+    secretKey: new SecretKeyProvider(
+      typeof secretKey === 'function' ? secretKey : () => secretKey,
+      checked.secretKeyEncoding,
+    ),
     storageKey: Object.freeze([storageKey].flat().map((key) => new Secret(key))),
     authUrl,
     baseUrl: checked.baseUrl === undefined ? `${authUrl}/api/v1` : serviceUrl(checked.baseUrl),
   });
 }
 
-/** Also of a class with getters, as many hosts keep their configuration. Each option is named, also one that is absent. */
-function withGetters(given: object): Given {
-  const names = Object.keys(optionEntries);
-  return {
-    ...given,
-    ...Object.fromEntries(names.map((name) => [name, Reflect.get(given, name) as unknown])),
-  };
+/** Each option is named, also one that is absent, or a getter of a class, as many hosts keep their configuration. */
+function namedOptions(given: object): Given {
+  const names = [...Object.keys(given), ...Object.keys(optionEntries)];
+  return Object.fromEntries(names.map((name) => [name, Reflect.get(given, name) as unknown]));
 }
