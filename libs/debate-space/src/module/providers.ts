@@ -141,8 +141,8 @@ const api = [
   provide(
     DebateSpaceErasures,
     [ErasureRepository, ErasureCalls, RateLimiter],
-    ({ shutdown, emit }, repository, calls, limiter) =>
-      new DebateSpaceErasures(repository, calls, limiter, shutdown.signal, emit),
+    ({ shutdown, emit }, repository, calls, pace) =>
+      new DebateSpaceErasures({ repository, calls, pace, shutdownSignal: shutdown.signal, emit }),
   ),
   provide(DebateSpaceEvents, [], ({ events }) => new DebateSpaceEvents(events)),
   provide(
@@ -154,8 +154,10 @@ const api = [
   provide(
     DebateSpaceHealth,
     [DebateSpaceOutbox, ErasureRepository, ServicePause, Runners],
-    ({ options, watch }, outbox, erasures, pause, { stored }) =>
-      new DebateSpaceHealth(outbox, erasures, pause, watch, options.worker ? stored : undefined),
+    ({ options, watch }, outbox, erasures, pause, { stored }) => {
+      const runner = options.worker ? stored : undefined;
+      return new DebateSpaceHealth({ outbox, erasures, pause, watch, runner });
+    },
   ),
 ];
 
