@@ -93,7 +93,7 @@ describe('a logout on its way', () => {
     expect(log.join('\n')).not.toContain('secretKey');
   });
 
-  it('is counted in the log when many are parked for the same reason', async () => {
+  it('has one line in the log when many are parked for the same reason', async () => {
     const debateSpace = await start();
     scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
     for (let n = 0; n < 12; n += 1) await debateSpace.logoutUser(`user-${n}`);
@@ -101,7 +101,6 @@ describe('a logout on its way', () => {
     const lines = log.filter((line) => line.includes('parked'));
     expect(lines).toEqual([
       expect.stringMatching(/^logout \S+ is parked after attempt 1 \(403\): .*secretKey/),
-      expect.stringMatching(/^11 more parked, the last: logout \S+ after attempt 1 \(403\): .*secretKey/),
     ]);
   });
 
