@@ -81,9 +81,7 @@ const logouts = [
   provide(LogoutDelivery, [LogoutSender, ServicePause], ({ emit, options, added }, sender, pause) => {
     const { concurrency, giveUpAfterMs } = options.logout;
     const breaker = new CircuitBreaker(concurrency, serviceEvents(emit));
-    const onRetry = (): void => {
-      added.next('logout');
-    };
+    const onRetry = added.next.bind(added, 'logout');
     return new LogoutDelivery({ breaker, sender, giveUpAfterMs, emit, onRetry, pause });
   }),
 ];
@@ -91,9 +89,7 @@ const logouts = [
 const erasures = [
   provide(ErasureRepository, [], ({ options, storage, uids, emit, added }) => {
     const repository = new ErasureRepository(storage, uids, Math.min(...overdueAges(options)));
-    repository.onChange(() => {
-      added.next('erasure');
-    });
+    repository.onChange(added.next.bind(added, 'erasure'));
     if (options.storage.durable) return repository;
     const stop = repository.onChange(() => {
       stop(); // the first erasure is requested
@@ -122,9 +118,7 @@ function overdueAges({ erasure }: ResolvedOptions): readonly number[] {
 const sessions = [
   provide(LogoutRecorder, [LogoutQueues], ({ options, watch, emit, added }, queues) => {
     const { storageTimeoutMs } = options.logout;
-    const onAdded = (): void => {
-      added.next('logout');
-    };
+    const onAdded = added.next.bind(added, 'logout');
     return new LogoutRecorder({ queues, watch, storageTimeoutMs, emit, onAdded });
   }),
   provide(SessionWatch, [LogoutRecorder], (application, recorder) => new SessionWatch(application, recorder)),
