@@ -78,7 +78,7 @@ export function providersOf(name: string | undefined): FactoryProvider[] {
 
 type Parts = ReturnType<typeof assemble>;
 
-/** What an application consists of, from the calls to the service up to what a host injects. */
+/** Builds an application, from the calls to the service up to what a host injects. */
 function assemble(
   application: Application,
   pause: ServicePause,

@@ -14,7 +14,7 @@ const MAX_MS = 9_000;
 /** What each step has at least, however late it is. */
 const MIN_STEP_MS = 50;
 
-/** What the shutdown ends. */
+/** The parts of an application that its shutdown ends. */
 export interface ApplicationParts {
   readonly application: Application;
   readonly recorder: LogoutRecorder;
