@@ -201,13 +201,6 @@ describe('DebateSpaceModule', () => {
     await expect(boot(twice(), twice())).rejects.toThrow(which);
   });
 
-  it('is one module beside a host module that has a token of its name', async () => {
-    @Module({ providers: [{ provide: 'DebateSpace', useValue: 1 }] })
-    class HostModule {}
-    const context = await boot(DebateSpaceModule.forRoot(using(scene.service)), { module: HostModule });
-    expect(context.get(DebateSpaceService).backchannelLogoutUrl).toContain(scene.service.url);
-  });
-
   it('may be imported by several modules, as one', async () => {
     const once = DebateSpaceModule.forRoot(using(scene.service));
     @Module({ imports: [once] })

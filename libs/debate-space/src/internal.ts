@@ -3,7 +3,6 @@
  *
  * @internal
  */
-export { LogoutTokenSigner } from './logout/logout-token-signer.js';
 export { Application } from './module/application.js';
 export { AccessTokens } from './service/calls/access-tokens.js';
 export { LogoutRoute } from './service/calls/logout-route.js';

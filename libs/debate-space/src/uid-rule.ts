@@ -4,24 +4,15 @@ export class RefusedUid {
   constructor(readonly problem: string) {}
 }
 
-const NO_VALUE = new RefusedUid('is the text of a value that is none, such as undefined or [object Object]');
-const TOKEN = new RefusedUid('is a token such as a JWT, or JSON in Base64');
-const RECORD = new RefusedUid('has a record or a part of one in it');
-const JSON_TEXT = {
-  '{': new RefusedUid('is the text of a JSON object'),
-  '[': new RefusedUid('is the text of a JSON array'),
-  '"': new RefusedUid('is the text of a JSON string, with its quotes'),
-};
-const EMPTY = new RefusedUid('is empty');
-const DOT_SEGMENT = new RefusedUid('has a dot segment');
-const CONTROLS = new RefusedUid('has control characters');
-const LONE_SURROGATE = new RefusedUid('has a lone surrogate');
-const ROUNDED = new RefusedUid('is a number beyond 2^53 - 1, which JavaScript rounds: give it as text');
-const FRACTION = new RefusedUid('is a number with a fraction: give it as text');
-const NOT_FINITE = new RefusedUid('is not a finite number');
-
+const NO_VALUE = 'is the text of a value that is none, such as undefined or [object Object]';
 /** What JavaScript and JSON write for a value that names nobody. Exactly so: people are called Null and True. */
 const NO_VALUES: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', 'true', 'false']);
+/** What JSON text is, by its first character. */
+const JSON_KINDS: Readonly<Record<string, string>> = {
+  '{': 'object',
+  '[': 'array',
+  '"': 'string, with its quotes',
+};
 /** `[object Object]`, also with a prefix, and the source of a function that was not called. */
 const OBJECT_OR_FUNCTION =
   /\[object \w+\]|^(?:async )?(?:function\b\*? ?)?[\w$]*\([^()]*\) ?(?:=>|\{)|^(?:async )?[\w$]+ => /;
@@ -38,8 +29,8 @@ const PLAIN = /^[\w@+|:=-][\w@+|:=.-]*$/;
 export function namedUid(value: unknown): string | RefusedUid {
   const uid = ownUid(value);
   if (uid !== undefined) return uid;
-  if (value === '') return EMPTY;
-  if (typeof value === 'number') return NOT_FINITE;
+  if (value === '') return new RefusedUid('is empty');
+  if (typeof value === 'number') return new RefusedUid('is not a finite number');
   return new RefusedUid(`must be a string and is ${value === null ? 'null' : `of type ${typeof value}`}`);
 }
 
@@ -68,8 +59,9 @@ export function hasDotSegment(text: string): boolean {
 function ownUid(value: unknown): string | RefusedUid | undefined {
   if (typeof value === 'string') return value === '' ? undefined : (refusalOf(value) ?? value);
   if (typeof value === 'bigint' || Number.isSafeInteger(value)) return String(value);
-  if (typeof value === 'number')
-    return Number.isInteger(value) ? ROUNDED : Number.isFinite(value) ? FRACTION : undefined;
+  if (Number.isInteger(value))
+    return new RefusedUid('is a number beyond 2^53 - 1, which JavaScript rounds: give it as text');
+  if (Number.isFinite(value)) return new RefusedUid('is a number with a fraction: give it as text');
   if (typeof value !== 'object' || value === null) return undefined;
   // MongoDB's ObjectId, of whichever version of its driver; a store that keeps BSON gives it back.
   const { toHexString } = value as { toHexString?: unknown };
@@ -79,19 +71,19 @@ function ownUid(value: unknown): string | RefusedUid | undefined {
 
 /** Decides most texts by their first character and `PLAIN`: this runs for each session that is loaded or saved. */
 function refusalOf(text: string): RefusedUid | undefined {
-  if (isTokenOrBase64(text)) return TOKEN;
-  if (PLAIN.test(text)) return NO_VALUES.has(text) ? NO_VALUE : undefined;
+  if (isTokenOrBase64(text)) return new RefusedUid('is a token such as a JWT, or JSON in Base64');
+  if (PLAIN.test(text)) return NO_VALUES.has(text) ? new RefusedUid(NO_VALUE) : undefined;
   const trimmed = text.trim();
-  if (NO_VALUES.has(trimmed) || OBJECT_OR_FUNCTION.test(text)) return NO_VALUE;
-  const first = trimmed.charAt(0);
-  if ((first === '{' || first === '[' || first === '"') && parsed(trimmed) !== undefined)
-    return JSON_TEXT[first];
-  if (PART_OF_RECORD.test(text)) return RECORD;
+  if (NO_VALUES.has(trimmed) || OBJECT_OR_FUNCTION.test(text)) return new RefusedUid(NO_VALUE);
+  const kind = JSON_KINDS[trimmed.charAt(0)];
+  if (kind !== undefined && parsed(trimmed) !== undefined)
+    return new RefusedUid(`is the text of a JSON ${kind}`);
+  if (PART_OF_RECORD.test(text)) return new RefusedUid('has a record or a part of one in it');
   // URL parsers fold `.` and `..` away, encoded or not: `DELETE /users/..` would be another resource. Inside a uid, some
   // proxies decode and fold them, too: `a%2F..%2Fb`.
-  if (hasDotSegment(text)) return DOT_SEGMENT;
-  if (/\p{Cc}/u.test(text)) return CONTROLS;
-  return text.isWellFormed() ? undefined : LONE_SURROGATE;
+  if (hasDotSegment(text)) return new RefusedUid('has a dot segment');
+  if (/\p{Cc}/u.test(text)) return new RefusedUid('has control characters');
+  return text.isWellFormed() ? undefined : new RefusedUid('has a lone surrogate');
 }
 
 /** The value of JSON text that is an object or a string. */

@@ -51,11 +51,6 @@ describe('finding a user', () => {
     expect(service.requests).toHaveLength(pages);
   });
 
-  it('finds nobody when the list ends with the last page that it may read', async () => {
-    const service = await simulator({ users: people(200) });
-    expect(await (await client(service)).findUser('nobody', { maxPages: 2 })).toBeUndefined();
-  });
-
   it.each([0, 1.5, -1, Number.NaN])('refuses maxPages: %d before anything is sent', async (maxPages) => {
     const service = await scripted(() => ({}));
     const error = await errorOf((await client(service)).findUser('ada', { maxPages }));

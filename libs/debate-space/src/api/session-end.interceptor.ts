@@ -66,18 +66,17 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    // Bound: a subscriber may be outside the AsyncLocalStorage that an interceptor in front of us has entered.
-    const handle = AsyncResource.bind(() => next.handle());
-    // For each subscriber: there may be none, or one that retries.
-    return defer(AsyncResource.bind(() => this.#observed(context, handle)));
+    // For each subscriber: there may be none, or one that retries. Bound: a subscriber may be outside the AsyncLocalStorage
+    // that an interceptor in front of us has entered.
+    return defer(AsyncResource.bind(() => this.#observed(context, next)));
   }
 
-  #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
+  #observed(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const record = this.#recordOf(context);
-    if (!record) return handle();
+    if (!record) return next.handle();
     const contained = (): unknown => this.#containment.run('recording it', record, undefined);
     // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
-    const handled = handle().pipe(tap({ unsubscribe: contained }));
+    const handled = next.handle().pipe(tap({ unsubscribe: contained }));
     const recorded = defer(() => {
       const done = contained();
       return isPromise(done) ? from(done).pipe(ignoreElements()) : EMPTY;

@@ -80,8 +80,8 @@ async function firstKey(source: SecretSource): Promise<Secret> {
 }
 
 /**
- * Keys that are one, which shows only here when `secretKey` is a function. An API key, an application name and claims are
- * sent and logged; and with the rotation of its secret key, nothing would open the storage.
+ * Finds keys of the same value; a function for `secretKey` is called only here. The API key, the application name and the
+ * claims are sent and logged, and a storage key that is the secret key would go with its rotation.
  */
 function sharedKeyProblems(options: ResolvedOptions, secretKey: Secret): OptionProblem[] {
   const { apiKey, applicationName, logout, storageKey } = options;

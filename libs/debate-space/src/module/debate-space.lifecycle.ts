@@ -1,15 +1,11 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
 import { backchannelLogoutUrl } from '../service/calls/logout-route.js';
-import type { Transport } from '../service/http/transport.js';
 import type { Application } from './application.js';
 import { EventLog } from './event-log.js';
-import type { Runners } from './runners.js';
-import type { SessionWatch } from './session-watch.js';
-import { shutDown } from './shutdown.js';
+import { shutDown, type ApplicationParts } from './shutdown.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
 /** After so many ms what signs and sends is loaded: the start need not wait for it, nor the first logout. */
@@ -22,14 +18,11 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   #shutdown: Promise<void> | undefined;
 
   constructor(
-    private readonly application: Application,
-    private readonly recorder: LogoutRecorder,
-    private readonly sessions: SessionWatch,
-    private readonly runners: Runners,
+    private readonly parts: ApplicationParts,
     private readonly signer: LogoutTokenSigner,
-    private readonly transport: Transport,
     private readonly adapterHost: HttpAdapterHost,
   ) {
+    const { application } = parts;
     const log = new EventLog(application.logger);
     this.#containment = new Containment(log.write.bind(log));
     application.events.subscribe((event) => {
@@ -42,46 +35,48 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
 
   onModuleInit(): void {
     this.#attach(); // under @nestjs/testing, the adapter is not there earlier
+    const { application, runners, sessions } = this.parts;
     this.#containment.run('start', () => {
-      this.runners.start();
-      this.sessions.start();
-      this.application.watch.start();
+      runners.start();
+      sessions.start();
+      application.watch.start();
     });
   }
 
   /** One line that says what is on. */
   onApplicationBootstrap(): void {
-    const { options, logger } = this.application;
+    const { application, transport } = this.parts;
+    const { options, logger } = application;
     this.#containment.run('logger', () => {
       const { applicationName, authUrl, logout, storage } = options;
       const sessions =
         logout.mode === 'oidc'
           ? `no session is watched, the identity provider notifies the service at ${backchannelLogoutUrl(authUrl, applicationName)}`
-          : this.sessions.watcher.describe();
+          : this.parts.sessions.watcher.describe();
       logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
-      for (const warning of bootWarnings(this.application, this.signer)) logger.warn(warning);
+      for (const warning of bootWarnings(application, this.signer)) logger.warn(warning);
     });
     const load = (): void => {
-      this.#containment.run('start', () => Promise.all([this.signer.load(), this.transport.load()]));
+      this.#containment.run('start', () => Promise.all([this.signer.load(), transport.load()]));
     };
     if (options.worker) this.#loading = setTimeout(load, LOAD_MS).unref();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.sessions.watcher.detach();
+    this.parts.sessions.watcher.detach();
     clearTimeout(this.#loading);
-    this.application.watch.stop();
-    const { application, recorder, sessions, runners, transport } = this;
-    this.#shutdown ??= shutDown(application, recorder, sessions, runners, transport);
+    this.parts.application.watch.stop();
+    this.#shutdown ??= shutDown(this.parts);
     await this.#shutdown;
   }
 
   /** Not when the identity provider notifies the service of the ends. */
   #attach(): void {
-    if (this.application.options.logout.mode === 'oidc') return;
-    this.sessions.watcher.attach(this.adapterHost.httpAdapter);
+    const { application, sessions } = this.parts;
+    if (application.options.logout.mode === 'oidc') return;
+    sessions.watcher.attach(this.adapterHost.httpAdapter);
   }
 }
 

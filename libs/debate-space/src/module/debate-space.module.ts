@@ -14,7 +14,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { EXPORTED, getDebateSpaceToken } from '../api/debate-space.tokens.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { Application } from './application.js';
-import { providers } from './providers.js';
+import { providersOf } from './providers.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 
 /** What `forRoot` and `forRootAsync` take beside the options: where the providers are known, and by which name. */
@@ -43,7 +43,7 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
       (definition, { isGlobal, name }) => ({
         ...definition,
         global: isGlobal ?? true,
-        providers: [...(definition.providers ?? []).map(sealed), ...providersOf(name)],
+        providers: [...(definition.providers ?? []).map(sealed), ...applicationOf(name)],
         exports: Object.values<Abstract<unknown>>(EXPORTED).map((each) => getDebateSpaceToken(name, each)),
       }),
     )
@@ -88,7 +88,7 @@ function sealed(provider: Provider): Provider {
 }
 
 /** Each DebateSpaceModule is a module of its own, so that the classes of all applications can be tokens. */
-function providersOf(name: string | undefined): Provider[] {
+function applicationOf(name: string | undefined): Provider[] {
   const label = name === undefined ? 'DebateSpace' : `DebateSpace(${name})`;
   const token = Symbol.for(`nestjs-debate-space: ${label}`);
   return [
@@ -101,7 +101,7 @@ function providersOf(name: string | undefined): Provider[] {
       },
       inject: [MODULE_OPTIONS_TOKEN, ModulesContainer, token],
     },
-    ...providers.map((providerOf) => providerOf(name)),
+    ...providersOf(name),
   ];
 }
 

@@ -150,8 +150,8 @@ const http = {
 const users = { listAuth: v.optional(oneOf('bearer', 'apiKey'), 'bearer') };
 
 /**
- * What each option must be, and its default. The types of the options describe what it is for, and
- * options/option-problem.ts has the hints for what is refused.
+ * The form of each option, and its default. The types of the options describe them, and options/option-problem.ts has the
+ * hints for a refused one.
  */
 export const optionEntries = {
   apiKey: text,
@@ -179,7 +179,7 @@ export const optionsSchema = group(optionEntries);
 
 export type CheckedOptions = v.InferOutput<typeof optionsSchema>;
 
-/** What the schema found. No value is shown: it may be a key in the wrong place. */
+/** Shows no value: it may be a key in the wrong place. */
 export function schemaProblem(issue: v.BaseIssue<unknown>): OptionProblem {
   const option = v.getDotPath(issue) ?? 'options';
   if (issue.expected === 'never') return optionProblem(option, issue.message);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
-import { shutDown } from './shutdown.js';
+import { shutDown, type ApplicationParts } from './shutdown.js';
 
 const ORDER = [
   ...['recorder.close', 'sessions.close', 'runners.drain', 'abort', 'runners.idle', 'recorder.flush'],
@@ -24,14 +24,14 @@ function application(act: (step: string) => unknown) {
     shutdown,
     events: { complete: () => steps.push('complete') },
   };
-  const parts = [
-    shared,
-    { close: step('recorder.close'), flush: step('recorder.flush') },
-    { close: step('sessions.close') },
-    { drain: step('runners.drain'), idle: step('runners.idle') },
-    { close: step('transport.close') },
-  ] as unknown as Parameters<typeof shutDown>;
-  return { steps, events, shut: () => shutDown(...parts) };
+  const parts = {
+    application: shared,
+    recorder: { close: step('recorder.close'), flush: step('recorder.flush') },
+    sessions: { close: step('sessions.close') },
+    runners: { drain: step('runners.drain'), idle: step('runners.idle') },
+    transport: { close: step('transport.close') },
+  } as unknown as ApplicationParts;
+  return { steps, events, shut: () => shutDown(parts) };
 }
 
 describe('the shutdown', () => {

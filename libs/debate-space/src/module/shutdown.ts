@@ -14,17 +14,21 @@ const MAX_MS = 9_000;
 /** What each step has at least, however late it is. */
 const MIN_STEP_MS = 50;
 
+/** The parts of an application that its shutdown ends. */
+export interface ApplicationParts {
+  readonly application: Application;
+  readonly recorder: LogoutRecorder;
+  readonly sessions: SessionWatch;
+  readonly runners: Runners;
+  readonly transport: Transport;
+}
+
 /**
  * Shuts an application down, from the sessions to the storage: decides what is open, delivers what is pending – for five
  * seconds at most –, and closes everything, within nine seconds. Never rejects.
  */
-export async function shutDown(
-  application: Application,
-  recorder: LogoutRecorder,
-  sessions: SessionWatch,
-  runners: Runners,
-  transport: Transport,
-): Promise<void> {
+export async function shutDown(parts: ApplicationParts): Promise<void> {
+  const { application, recorder, sessions, runners, transport } = parts;
   const containment = new Containment(application.emit);
   const begun = performance.now();
 

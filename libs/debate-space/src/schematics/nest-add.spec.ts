@@ -150,13 +150,6 @@ export class AppModule {}
     for (const file of Object.keys(files)) expect(tree.readText(file)).toBe(onWindows(unix.readText(file)));
   });
 
-  it('leaves an app without jest as it is', async () => {
-    const tree = project({ 'package.json': { dependencies: { '@nestjs/common': '^12.0.1' } } });
-    const { printed } = await add(tree);
-    expect(tree.readJson('package.json')).not.toHaveProperty('jest');
-    expect(printed).not.toContain('transformIgnorePatterns');
-  });
-
   it.each([
     ['^10.0.0', '^4.0.0'],
     ['^11.0.1', '^4.0.0'],

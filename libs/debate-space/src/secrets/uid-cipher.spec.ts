@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { Secret } from './secret.js';
-import { uidCipher, type UidCipher } from './uid-cipher.js';
+import { hashKey, keyedHash, uidCipher, type UidCipher } from './uid-cipher.js';
 
 const [A, B] = [new Secret('storage key A of a test'), new Secret('storage key B of a test')];
 const underA = uidCipher([A], 'app');
@@ -68,4 +68,17 @@ describe('the uid in a record', () => {
     const shown = inspect(underA, { depth: Infinity, showHidden: true, getters: true });
     expect(shown + JSON.stringify(underA)).not.toContain('storage key');
   });
+});
+
+it('a keyed hash is short, and differs for another value, another kind of value and another key', () => {
+  const [a, b] = [hashKey(A), hashKey(B)];
+  const hash = keyedHash(a, 'session', 'sid');
+  expect(hash).toMatch(/^[\w-]{22}$/);
+  expect(keyedHash(hashKey(A), 'session', 'sid')).toBe(hash);
+  const others = [
+    keyedHash(a, 'session', 'sid '),
+    keyedHash(a, 'uid', 'sid'),
+    keyedHash(b, 'session', 'sid'),
+  ];
+  expect(new Set([hash, ...others]).size).toBe(4);
 });

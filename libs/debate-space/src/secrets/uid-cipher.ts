@@ -13,26 +13,14 @@ interface SealedFor {
 }
 
 /** Hashes and encrypts the uids that a storage keeps. */
-export interface UidCipher {
-  /** Keyed hash under the first key: 22 characters of `[A-Za-z0-9_-]`. What is written is found by it. */
-  hash(uid: string): string;
-
-  /** The hashes under all keys, that of the first one first: what an older key wrote is found by one of them. */
-  hashes(uid: string): readonly string[];
-
-  /** Encrypts under the first key, differently each time. `[A-Za-z0-9_-]` only. */
-  seal(uid: string, record: SealedFor): string;
-
-  /** @returns `undefined` when no key opens it, when it belongs to another record, or when it is damaged */
-  open(sealed: string, record: SealedFor): string | undefined;
-}
+export type UidCipher = ReturnType<typeof uidCipher>;
 
 /**
  * Hashes with HMAC-SHA-256 and encrypts with AES-256-GCM. A ciphertext is bound to the application and to what its record
  * asks for: whoever may write to the storage, without the key, cannot turn one logout or erasure into another.
  * @param keys the first one hashes and seals, all of them open
  */
-export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher {
+export function uidCipher(keys: readonly Secret[], namespace: string) {
   const secrets = keys.map((key) => key.reveal());
   const sealer = new Sealer(secrets, 'nestjs-debate-space: sealed uids');
   const hashKeys = keys.map(hashKey);
@@ -40,10 +28,17 @@ export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher
   const textOf = ({ kind, id, uidHash, mode }: SealedFor): string =>
     JSON.stringify([namespace, kind, id, uidHash, mode]);
   return {
-    hash: (uid) => (hashKeys[0] ? keyedHash(hashKeys[0], 'uid', uid) : ''),
+    /** Keyed hash under the first key: 22 characters of `[A-Za-z0-9_-]`. What is written is found by it. */
+    hash: (uid: string): string => (hashKeys[0] ? keyedHash(hashKeys[0], 'uid', uid) : ''),
+
+    /** The hashes under all keys, that of the first one first: what an older key wrote is found by one of them. */
     hashes,
-    seal: (uid, record) => sealer.seal(uid, textOf(record)),
-    open: (sealed, record) => {
+
+    /** Encrypts under the first key, differently each time. `[A-Za-z0-9_-]` only. */
+    seal: (uid: string, record: SealedFor): string => sealer.seal(uid, textOf(record)),
+
+    /** @returns `undefined` when no key opens it, when it belongs to another record, or when it is damaged */
+    open: (sealed: string, record: SealedFor): string | undefined => {
       const uid = sealer.open(sealed, textOf(record));
       return uid !== undefined && hashes(uid).includes(record.uidHash) ? uid : undefined;
     },
