@@ -2,16 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { StorageError } from '../errors.js';
 import { DueHeap } from './due-heap.js';
 import {
+  byEnd,
   byId,
   claimOf,
-  conflictOf,
   isBefore,
   isDue,
   jobOf,
-  JobsByState,
-  newErasureJob,
-  newLogoutJob,
+  newJob,
   newReference,
+  parkedOf,
   progressOf,
   receiptOf,
   settle,
@@ -22,6 +21,7 @@ import {
   type SessionRow,
 } from './memory-rows.js';
 import {
+  conflictOf,
   ENDED_SESSION_MS,
   LEASE_MS,
   referenceKey,
@@ -64,8 +64,10 @@ export function memoryStorage(): StorageEngine {
 
 /** The operations in the memory of this process. Each is atomic, because none waits. */
 export class MemoryStorage implements Storage {
-  readonly #jobs = { logout: new JobsByState(), erasure: new JobsByState() };
+  readonly #jobs = { logout: new Map<string, JobRow>(), erasure: new Map<string, JobRow>() };
   readonly #bySubject = new Map<string, Set<JobRow>>();
+  /** Finished logouts, the oldest first. */
+  readonly #history = new Set<JobRow>();
   /** Logouts, and single erasures. */
   readonly #queues = { logout: new DueHeap<JobRow>(), erasure: new DueHeap<JobRow>() };
   /** The oldest first. */
@@ -84,8 +86,8 @@ export class MemoryStorage implements Storage {
   addLogouts(logouts: readonly NewLogout[]): Promise<void> {
     return this.#run((now) => {
       for (const logout of logouts)
-        if (!this.#jobs.logout.get(logout.id))
-          this.#add(newLogoutJob(logout, now), undefined, this.#queues.logout);
+        if (!this.#jobs.logout.has(logout.id))
+          this.#add(newJob('logout', logout, logout.details, now), undefined, this.#queues.logout);
     });
   }
 
@@ -108,15 +110,15 @@ export class MemoryStorage implements Storage {
 
   retryLogout(id: string): Promise<boolean> {
     return this.#run((now) => {
-      const row = this.#jobs.logout.parked.get(id);
-      if (row) this.#makeWaiting(row, now, { attempts: 0, rejections: 0 });
+      const row = this.#parkedLogout(id);
+      if (row) this.#retryParked(row, now, { attempts: 0, rejections: 0 });
       return row !== undefined;
     });
   }
 
   discardLogout(id: string): Promise<boolean> {
     return this.#run((now) => {
-      const row = this.#jobs.logout.parked.get(id);
+      const row = this.#parkedLogout(id);
       if (row) this.#end(row, 'discarded', now);
       return row !== undefined;
     });
@@ -124,8 +126,8 @@ export class MemoryStorage implements Storage {
 
   listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
     return this.#run(() => {
-      const rows = [...this.#jobs.logout[state].values()];
-      if (state === 'waiting') rows.sort(byId);
+      const rows = [...this.#jobs.logout.values()].filter(({ job }) => job.state === state);
+      rows.sort(state === 'waiting' ? byId : byEnd);
       return rows.slice(skip, skip + limit).map(jobOf);
     });
   }
@@ -178,8 +180,8 @@ export class MemoryStorage implements Storage {
   park(claim: Claim, hint: string, progress: Progress): Promise<void> {
     return this.#changeHeld([claim], (row, now) => {
       row.token = undefined;
-      Object.assign(row.job, progressOf(progress), { state: 'parked', dueAt: undefined, endedAt: now, hint });
-      this.#putByState(row);
+      Object.assign(row.job, progressOf(progress), { state: 'parked', endedAt: now, hint });
+      this.#setDue(row, undefined);
     });
   }
 
@@ -200,10 +202,11 @@ export class MemoryStorage implements Storage {
   }
 
   counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }> {
-    return this.#run(() => ({
-      waiting: this.#jobs[kind].waiting.size,
-      parked: this.#jobs[kind].parked.size,
-    }));
+    return this.#run(() => {
+      const counts = { waiting: 0, parked: 0, done: 0 };
+      for (const { job } of this.#jobs[kind].values()) counts[job.state] += 1;
+      return { waiting: counts.waiting, parked: counts.parked };
+    });
   }
 
   // ---- erasures
@@ -215,9 +218,9 @@ export class MemoryStorage implements Storage {
       const { reference, jobs } = row;
       const { mode, requestedBy, list } = request;
       const isNew = ({ id, formerIds }: NewErasure): boolean =>
-        ![id, ...formerIds].some((known) => jobs.get(known));
+        ![id, ...formerIds].some((known) => jobs.has(known));
       const added = [...new Map(erasures.filter(isNew).map((erasure) => [erasure.id, erasure])).values()];
-      const conflict = conflictOf(row, request, added.length > 0);
+      const conflict = conflictOf(reference, row.reader, request, added.length > 0);
       if (conflict) return { conflict, mode: reference.mode };
       if (list?.isFirst === true) row.reader = list.reader;
       const completed = list?.isLast === true && !reference.complete;
@@ -228,7 +231,7 @@ export class MemoryStorage implements Storage {
         this.#references.delete(key); // it is the newest now
       }
       this.#references.set(key, row);
-      for (const erasure of added) this.#add(newErasureJob(erasure, now), row, row.queue);
+      for (const erasure of added) this.#add(newJob('erasure', erasure, '', now), row, row.queue);
       reference.total += added.length;
       return { added: added.length, completed, mode };
     });
@@ -291,9 +294,9 @@ export class MemoryStorage implements Storage {
 
   retryErasures(reference: string): Promise<number> {
     return this.#run((now) => {
-      const parked = [...(this.#references.get(referenceKey(reference))?.jobs.parked.values() ?? [])];
-      const some = parked.slice(0, STEP);
-      for (const row of some) this.#makeWaiting(row, now, {});
+      const row = this.#references.get(referenceKey(reference));
+      const some = row ? parkedOf(row).slice(0, STEP) : [];
+      for (const one of some) this.#retryParked(one, now, {});
       return some.length;
     });
   }
@@ -307,8 +310,8 @@ export class MemoryStorage implements Storage {
       const { reference: canceled, jobs } = row;
       if (canceled.paused) this.#resume(row, now);
       Object.assign(canceled, { canceled: true, paused: false });
-      const unsent = [...jobs.waiting.values()].filter(({ job }) => !job.uncertain);
-      const some = [...jobs.parked.values(), ...unsent].slice(0, STEP);
+      const unsent = [...jobs.values()].filter(({ job }) => job.state === 'waiting' && !job.uncertain);
+      const some = [...parkedOf(row), ...unsent].slice(0, STEP);
       for (const one of some) {
         if (one.job.uncertain) this.#end(one, 'canceled', now);
         else this.#remove(one);
@@ -330,8 +333,8 @@ export class MemoryStorage implements Storage {
 
   receipts(reference: string, limit: number, after = ''): Promise<readonly Receipt[]> {
     return this.#run(() => {
-      const done = [...(this.#references.get(referenceKey(reference))?.jobs.done.values() ?? [])];
-      const rest = done.filter(({ job }) => job.id > after).sort(byId);
+      const jobs = [...(this.#references.get(referenceKey(reference))?.jobs.values() ?? [])];
+      const rest = jobs.filter(({ job }) => job.state === 'done' && job.id > after).sort(byId);
       return rest.slice(0, limit).flatMap(receiptOf);
     });
   }
@@ -339,8 +342,7 @@ export class MemoryStorage implements Storage {
   receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {
     return this.#run(() => {
       const done = this.#ofSubjects(subjects, 'erasure').filter(({ job }) => job.state === 'done');
-      done.sort((one, other) => (other.job.endedAt ?? 0) - (one.job.endedAt ?? 0));
-      return done.slice(0, 1_000).flatMap(receiptOf);
+      return done.sort(byEnd).reverse().slice(0, 1_000).flatMap(receiptOf);
     });
   }
 
@@ -435,14 +437,14 @@ export class MemoryStorage implements Storage {
       for (const [id, { endedAt = Infinity }] of this.#sessions)
         if (endedAt <= now - ENDED_SESSION_MS) this.#sessions.delete(id);
       const outdated: JobRow[] = [];
-      for (const row of this.#jobs.logout.done.values()) {
+      for (const row of this.#history) {
         if (outdated.length === STEP || (row.job.endedAt ?? Infinity) >= now - historyMs) break;
         outdated.push(row);
       }
       for (const [key, { reference, jobs }] of this.#references) {
         if ((reference.finishedAt ?? Infinity) >= now - receiptsMs) continue;
-        outdated.push(...[...jobs.done.values()].slice(0, STEP - outdated.length));
-        if (jobs.done.size === 0) this.#references.delete(key);
+        outdated.push(...[...jobs.values()].slice(0, STEP - outdated.length));
+        if (jobs.size === 0) this.#references.delete(key);
       }
       for (const row of outdated) this.#remove(row);
       return outdated.length > 0;
@@ -470,45 +472,46 @@ export class MemoryStorage implements Storage {
 
   #add(job: Job, list: ReferenceRow | undefined, queue: JobQueue): void {
     const row: JobRow = { job, list, queue, token: undefined };
+    this.#jobs[job.kind].set(job.id, row);
+    list?.jobs.set(job.id, row);
     const ofSubject = this.#bySubject.get(job.subject) ?? new Set();
     this.#bySubject.set(job.subject, ofSubject.add(row));
-    this.#putByState(row);
     this.#setDue(row, job.since);
   }
 
-  #putByState(row: JobRow): void {
-    this.#jobs[row.job.kind].put(row);
-    row.list?.jobs.put(row);
-  }
-
-  #setDue(row: JobRow, at: number): void {
+  /** @param at `undefined` for a job that does not wait */
+  #setDue(row: JobRow, at: number | undefined): void {
     row.job.dueAt = at;
-    row.queue.push(at, row);
+    if (at !== undefined) row.queue.push(at, row);
   }
 
-  /** A parked job, from its beginning. */
-  #makeWaiting(row: JobRow, now: number, progress: Partial<Progress>): void {
+  #parkedLogout(id: string): JobRow | undefined {
+    const row = this.#jobs.logout.get(id);
+    return row?.job.state === 'parked' ? row : undefined;
+  }
+
+  #retryParked(row: JobRow, now: number, progress: Partial<Progress>): void {
     const untried = { failures: 0, cause: undefined, endedAt: undefined, hint: undefined };
     Object.assign(row.job, progress, untried, { state: 'waiting', since: now });
-    this.#putByState(row);
     this.#setDue(row, now);
   }
 
   #end(row: JobRow, outcome: LogoutOutcome | ErasureOutcome, now: number): void {
     row.token = undefined;
-    const ended = { state: 'done', sealed: '', dueAt: undefined, hint: undefined, endedAt: now, outcome };
-    Object.assign(row.job, ended);
-    this.#putByState(row);
-    const history = this.#jobs.logout.done;
-    const [oldest] = history.values();
-    if (oldest && history.size > this.maxHistory) this.#remove(oldest);
+    Object.assign(row.job, { state: 'done', sealed: '', hint: undefined, endedAt: now, outcome });
+    this.#setDue(row, undefined);
+    if (row.job.kind !== 'logout') return;
+    this.#history.add(row);
+    const [oldest] = this.#history;
+    if (oldest && this.#history.size > this.maxHistory) this.#remove(oldest);
   }
 
   #remove(row: JobRow): void {
     const { id, kind, subject } = row.job;
-    row.job.dueAt = undefined; // it may be in a heap
+    this.#setDue(row, undefined);
     this.#jobs[kind].delete(id);
     row.list?.jobs.delete(id);
+    this.#history.delete(row);
     const ofSubject = this.#bySubject.get(subject);
     ofSubject?.delete(row);
     if (ofSubject?.size === 0) this.#bySubject.delete(subject);
@@ -516,7 +519,7 @@ export class MemoryStorage implements Storage {
 
   /** The row of a claim, unless its lease was lost. */
   #held({ id, kind, token }: Claim): JobRow | undefined {
-    const row = this.#jobs[kind].waiting.get(id);
+    const row = this.#jobs[kind].get(id);
     return row?.token === token ? row : undefined;
   }
 
@@ -536,7 +539,6 @@ export class MemoryStorage implements Storage {
   /** The shared queue has dropped single users that were paused. */
   #resume(row: ReferenceRow, now: number): void {
     row.resumedAt = now;
-    for (const one of row.jobs.waiting.values())
-      if (one.job.dueAt !== undefined) one.queue.push(one.job.dueAt, one);
+    for (const one of row.jobs.values()) this.#setDue(one, one.job.dueAt);
   }
 }

@@ -5,13 +5,13 @@ import type { Database, Query, Row } from './database.js';
 import { SCHEMA_VERSION, type Table } from './schema.js';
 import { COUNTERS, END, ENDED_USERS, idOf, jobOf, NEW_JOB, NEW_REFERENCE, referenceOf } from './sql-rows.js';
 import {
+  conflictOf,
   ENDED_SESSION_MS,
   LEASE_MS,
   referenceKey,
   type Added,
   type Claim,
   type Claims,
-  type Conflict,
   type DueSession,
   type ErasureOutcome,
   type ErasureRequests,
@@ -823,16 +823,3 @@ const marks = (items: readonly unknown[], one = '?'): string => items.map(() => 
 
 /** The ids of the jobs of a reference are between these: a slash follows a dot. */
 const rangeOf = (reference: string): readonly string[] => [`${reference}.`, `${reference}/`];
-
-function conflictOf(
-  known: Reference,
-  reader: unknown,
-  { mode, list }: NewReference,
-  hasNew: boolean,
-): Conflict | undefined {
-  if (known.mode !== mode) return 'mode';
-  if (known.canceled) return 'canceled';
-  if (!list) return known.complete ? undefined : 'incomplete';
-  if (!list.isFirst && list.reader !== reader) return 'other-reader';
-  return hasNew && known.complete ? 'complete' : undefined;
-}

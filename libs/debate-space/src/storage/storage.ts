@@ -154,6 +154,19 @@ export type Added =
   /** How many users are new; whether the last part of a list was stored just now. */
   | { readonly conflict?: undefined; readonly added: number; readonly completed: boolean };
 
+export function conflictOf(
+  known: Reference,
+  reader: unknown,
+  { mode, list }: NewReference,
+  hasNew: boolean,
+): Conflict | undefined {
+  if (known.mode !== mode) return 'mode';
+  if (known.canceled) return 'canceled';
+  if (!list) return known.complete ? undefined : 'incomplete';
+  if (!list.isFirst && list.reader !== reader) return 'other-reader';
+  return hasNew && known.complete ? 'complete' : undefined;
+}
+
 /** An erasure that has not ended. */
 export interface OpenErasure {
   readonly subject: string;
