@@ -172,7 +172,7 @@ mariadbServer.describe('settings of MySQL and MariaDB', () => {
   it('refuses a connection without a database', async () => {
     const nowhere = mariadbPool(`mysql://root@127.0.0.1:${mariadb.port}`);
     expect(await refusal(mysqlStorage({ pool: nowhere }))).toMatch(
-      /^MySQL failed \(1046: no database selected\); hint: give the connection the name of a database/,
+      /^MySQL failed \(1046: no such database\); hint: create it, or correct its name in the connection/,
     );
     await nowhere.end();
   });
