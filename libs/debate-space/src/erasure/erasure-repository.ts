@@ -156,8 +156,9 @@ export class ErasureRepository {
   /** @returns the age of the oldest reference that is not finished, in milliseconds, when it is overdue; never rejects */
   async overdueMs(): Promise<number | undefined> {
     try {
-      const oldest = await this.storage.oldestUnfinished();
-      return oldest && this.#isOverdue(oldest) ? Date.now() - oldest.requestedAt : undefined;
+      const { oldestAt = Infinity } = await this.storage.counts('erasure');
+      const ageMs = Date.now() - oldestAt;
+      return ageMs > this.overdueAfterMs ? ageMs : undefined;
     } catch {
       return undefined; // the outbox reports a storage that cannot be reached
     }

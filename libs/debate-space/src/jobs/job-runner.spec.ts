@@ -46,7 +46,7 @@ describe('the job runner', () => {
     const execute = async (claim: Claim): Promise<void> => {
       started.push(claim.subject);
       await new Promise<void>((resolve) => finishing.push(resolve));
-      if (kind === 'logout') await on.finishLogout(claim, 'delivered', 1);
+      if (kind === 'logout') await on.finishLogout(claim, 1);
       else await on.finishErasure(claim, 'erased', 1, '');
     };
     runner.add({ storage: on, kind, batch, breaker, pauseMs: () => pausedUntil - Date.now(), execute });

@@ -45,20 +45,18 @@ export interface SessionRow {
 }
 
 /** Drops jobs from a queue that are due at another moment now, or were paused. */
-export const isDue = (row: JobRow, at: number): boolean => row.job.dueAt === at && !isPaused(row);
-const isPaused = ({ list }: JobRow): boolean => list?.reference.paused === true;
+export const isDue = ({ job, list }: JobRow, at: number): boolean =>
+  job.dueAt === at && list?.reference.paused !== true;
 
 export const byId = (one: JobRow, other: JobRow): number => (one.job.id < other.job.id ? -1 : 1);
+export const byDue = (one: JobRow, other: JobRow): number => (one.job.dueAt ?? 0) - (other.job.dueAt ?? 0);
 export const byEnd = (one: JobRow, other: JobRow): number =>
   (one.job.endedAt ?? 0) - (other.job.endedAt ?? 0);
 
 export const isBefore = (one: Reference, other: Reference): boolean =>
   one.requestedAt < other.requestedAt || (one.requestedAt === other.requestedAt && one.key < other.key);
 
-export const jobOf = (row: JobRow): Job => ({
-  ...row.job,
-  dueAt: isPaused(row) ? undefined : row.job.dueAt,
-});
+export const jobOf = ({ job }: JobRow): Job => ({ ...job });
 
 export function claimOf(row: JobRow, now: number): Claim {
   row.token = randomUUID();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { StorageError } from '../errors.js';
 import { DueHeap } from './due-heap.js';
 import {
+  byDue,
   byEnd,
   byId,
   claimOf,
@@ -22,12 +23,14 @@ import {
 } from './memory-rows.js';
 import {
   conflictOf,
+  endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
   referenceKey,
   type Added,
   type Claim,
   type Claims,
+  type Counts,
   type DueSession,
   type ErasureOutcome,
   type Job,
@@ -91,12 +94,12 @@ export class MemoryStorage implements Storage {
     });
   }
 
-  finishLogout({ id }: Claim, outcome: LogoutOutcome, attempts: number): Promise<void> {
+  finishLogout({ id }: Claim, attempts: number): Promise<void> {
     return this.#run((now) => {
       const row = this.#jobs.logout.get(id);
       if (!row || row.job.state === 'done') return;
       row.job.attempts = attempts;
-      this.#end(row, outcome, now);
+      this.#end(row, 'delivered', now);
     });
   }
 
@@ -127,7 +130,7 @@ export class MemoryStorage implements Storage {
   listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
     return this.#run(() => {
       const rows = [...this.#jobs.logout.values()].filter(({ job }) => job.state === state);
-      rows.sort(state === 'waiting' ? byId : byEnd);
+      rows.sort(state === 'waiting' ? byDue : byEnd);
       return rows.slice(skip, skip + limit).map(jobOf);
     });
   }
@@ -201,11 +204,17 @@ export class MemoryStorage implements Storage {
     });
   }
 
-  counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }> {
+  counts(kind: JobKind): Promise<Counts> {
     return this.#run(() => {
       const counts = { waiting: 0, parked: 0, done: 0 };
-      for (const { job } of this.#jobs[kind].values()) counts[job.state] += 1;
-      return { waiting: counts.waiting, parked: counts.parked };
+      let oldestAt: number | undefined;
+      for (const { job, list } of this.#jobs[kind].values()) {
+        counts[job.state] += 1;
+        const at = list ? list.reference.requestedAt : endedAtOf(job.id);
+        const isOpen = list ? list.reference.finishedAt === undefined : job.state === 'waiting';
+        if (isOpen) oldestAt = Math.min(oldestAt ?? at, at);
+      }
+      return { waiting: counts.waiting, parked: counts.parked, oldestAt };
     });
   }
 
@@ -357,14 +366,6 @@ export class MemoryStorage implements Storage {
         overdue.push(structuredClone(row.reference));
       }
       return overdue;
-    });
-  }
-
-  oldestUnfinished(): Promise<Reference | undefined> {
-    return this.#run(() => {
-      for (const { reference } of this.#references.values())
-        if (reference.finishedAt === undefined) return structuredClone(reference);
-      return undefined;
     });
   }
 

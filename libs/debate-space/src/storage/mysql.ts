@@ -1,5 +1,5 @@
 import { StorageError } from '../errors.js';
-import type { Database, Query, Row, Take } from './database.js';
+import { insertedRows, type Database, type Query, type Row, type Take } from './database.js';
 import {
   checkRights,
   inHostTransaction,
@@ -141,8 +141,7 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
     ...statements,
     take: (take) => statements.transaction((query) => lockThenUpdate(query, take)),
     // Not ON DUPLICATE KEY UPDATE id = id, which counts rows that are there as well if the driver wants found rows.
-    insertNew: (table, columns, values) =>
-      `INSERT IGNORE INTO ${table} (${columns.join(', ')}) VALUES ${values}`,
+    insertNew: (...rows) => `INSERT IGNORE ${insertedRows(...rows)}`,
   };
 }
 

@@ -19,7 +19,7 @@ import type { StorageEngine } from './storage.js';
 async function warningsOf(engine: StorageEngine): Promise<readonly string[]> {
   const { storage, warnings } = await engine.open('app');
   await storage.addLogouts([{ id: '000000000000001-1', subject: 's', sealed: '', details: '' }]);
-  expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+  expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
   await storage.close();
   return warnings.map(({ problem }) => problem);
 }

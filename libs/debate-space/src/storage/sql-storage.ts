@@ -3,15 +3,28 @@ import { StorageError } from '../errors.js';
 import { Batches } from './batches.js';
 import type { Database, Query, Row } from './database.js';
 import { SCHEMA_VERSION, type Table } from './schema.js';
-import { COUNTERS, END, ENDED_USERS, idOf, jobOf, NEW_JOB, NEW_REFERENCE, referenceOf } from './sql-rows.js';
+import {
+  COUNTERS,
+  END,
+  ENDED_USERS,
+  idOf,
+  jobOf,
+  numberOr,
+  referenceOf,
+  textOr,
+  UNSTARTED,
+  UNTRIED,
+} from './sql-rows.js';
 import {
   conflictOf,
+  endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
   referenceKey,
   type Added,
   type Claim,
   type Claims,
+  type Counts,
   type DueSession,
   type ErasureOutcome,
   type ErasureRequests,
@@ -42,8 +55,10 @@ export interface SqlStorageOptions {
 const STEP = 500;
 /** How many references one call prunes or reports at most. */
 const REFERENCES = 100;
-/** How many waiting logouts are sorted at most. */
+/** In how many waiting logouts, the earliest due first, the oldest one is looked for: no index has them by age. */
 const MAX_SORTED = 10_000;
+const WAITING = 'due_at IS NOT NULL';
+const PARKED = `state = 'parked' AND ended_at IS NOT NULL`;
 /** Of how many jobs the one that waits for its next attempt is looked for. */
 const LATEST_DUE = 20;
 /** Lists of which users are erased, as `r`. */
@@ -51,7 +66,7 @@ const RUNNING_LISTS = `r.app = ? AND r.is_list = 1 AND r.finished_at IS NULL AND
   AND (r.complete = 1 OR r.canceled = 1)`;
 
 type Values = readonly unknown[];
-type LogoutEnd = readonly [id: string, outcome: LogoutOutcome, attempts: number];
+type LogoutEnd = readonly [id: string, attempts: number];
 
 /** The operations in SQL, for every engine that has it. Each is one statement, or one short transaction. */
 export class SqlStorage implements Storage {
@@ -104,11 +119,12 @@ export class SqlStorage implements Storage {
   }
 
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
-    const { now } = this.#database;
+    const { now, insertNew } = this.#database;
     const queue = this.#id('logout');
-    const row = `(?, ?, 'logout', ?, NULL, ?, ?, ?, 'waiting', 0, 0, 0, 0, ${now}, ${now})`;
+    const given = { id: '?', app: '?', queue: '?', subject: '?', details: '?', sealed: '?' };
+    const columns = { ...given, kind: `'logout'`, due_at: now, since: now, ...UNTRIED };
     await query(
-      this.#database.insertNew(this.#jobs, NEW_JOB, marks(logouts, row)),
+      insertNew(this.#jobs, columns, logouts.length),
       logouts.flatMap(({ id, subject, details, sealed }) => [
         this.#id(id),
         this.#application,
@@ -120,18 +136,16 @@ export class SqlStorage implements Storage {
     );
   }
 
-  finishLogout({ id }: Claim, outcome: LogoutOutcome, attempts: number): Promise<void> {
-    return this.#finishes.add([id, outcome, attempts]);
+  finishLogout({ id }: Claim, attempts: number): Promise<void> {
+    return this.#finishes.add([id, attempts]);
   }
 
   async #finishLogouts(ends: readonly LogoutEnd[]): Promise<void> {
-    const kinds = new Map(ends.map((end) => [end.slice(1).join(), end]));
-    for (const [, outcome, attempts] of kinds.values()) {
-      const alike = ends.filter((end) => end[1] === outcome && end[2] === attempts);
-      const ids = alike.map(([id]) => this.#id(id));
-      const set = `${END}, outcome = ?, attempts = ?, ended_at = ${this.#database.now}`;
+    for (const attempts of new Set(ends.map((end) => end[1]))) {
+      const ids = ends.filter((end) => end[1] === attempts).map(([id]) => this.#id(id));
+      const set = `${END}, outcome = 'delivered', attempts = ?, ended_at = ${this.#database.now}`;
       const text = `UPDATE ${this.#jobs} SET ${set} WHERE id IN (${marks(ids)}) AND state <> 'done'`;
-      await this.#database.query(text, [outcome, attempts, ...ids]);
+      await this.#database.query(text, [attempts, ...ids]);
     }
   }
 
@@ -159,21 +173,13 @@ export class SqlStorage implements Storage {
   /** What is set when a parked job is retried. */
   get #retried(): string {
     const { now } = this.#database;
-    const due = this.#unlessPaused(now);
-    return `state = 'waiting', due_at = ${due}, since = ${now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
+    return `state = 'waiting', due_at = ${now}, since = ${now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
   }
 
   async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
-    const queue = this.#id('logout');
-    const [rows, order] =
-      state === 'waiting'
-        ? ['due_at IS NOT NULL', 'due_at']
-        : [`state = 'parked' AND ended_at IS NOT NULL`, 'ended_at, id'];
-    const first = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND ${rows} ORDER BY ${order}`;
-    // No index has all that wait in the order of their ids: of a great backlog, only those are sorted that are due first.
-    const sorted = `SELECT * FROM (${first} LIMIT ${Math.max(MAX_SORTED, skip + limit)}) AS earliest ORDER BY id`;
-    const text = `${state === 'waiting' ? sorted : first} LIMIT ${limit} OFFSET ${skip}`;
-    return (await this.#rows(text, [queue])).map(jobOf);
+    const [rows, order] = state === 'waiting' ? [WAITING, 'due_at'] : [PARKED, 'ended_at'];
+    const text = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND ${rows} ORDER BY ${order}, id LIMIT ${limit} OFFSET ${skip}`;
+    return (await this.#rows(text, [this.#id('logout')])).map(jobOf);
   }
 
   async logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
@@ -205,9 +211,10 @@ export class SqlStorage implements Storage {
   async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
     const { now } = this.#database;
     const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${now}`;
+    const isRunning = kind === 'erasure' ? `AND ${this.#isRunning}` : '';
     const rows = await this.#database.take({
       table: this.#jobs,
-      where: `queue = ? AND due_at <= ${now} AND NOT EXISTS (${paused})`,
+      where: `queue = ? AND due_at <= ${now} AND NOT EXISTS (${paused}) ${isRunning}`,
       order: 'due_at',
       limit,
       set: `due_at = ${now} + ?, token = ?`,
@@ -219,6 +226,11 @@ export class SqlStorage implements Storage {
     return rows.toSorted((one, other) => (String(one.id) < String(other.id) ? -1 : 1)); // in any order until here
   }
 
+  /** Whether the reference of an erasure is not paused. No join: Postgres must read the jobs in the order of their index. */
+  get #isRunning(): string {
+    return `COALESCE((SELECT p.paused FROM ${this.#references} p WHERE p.id = reference), 0) = 0`;
+  }
+
   async #dueLists(limit: number): Promise<readonly string[]> {
     const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.queue = r.id AND j.due_at <= ${this.#database.now}`;
     const where = `${RUNNING_LISTS} AND EXISTS (${due})`;
@@ -228,8 +240,9 @@ export class SqlStorage implements Storage {
 
   /** The clock, and until when the next job of a kind is due. */
   async #next(kind: JobKind): Promise<{ readonly now: number; readonly nextMs: number | undefined }> {
+    const where = kind === 'erasure' ? `${WAITING} AND ${this.#isRunning}` : WAITING;
     const first = (queue: string): string =>
-      `(SELECT j.due_at FROM ${this.#jobs} j WHERE j.queue = ${queue} AND j.due_at IS NOT NULL ORDER BY j.due_at LIMIT 1)`;
+      `(SELECT due_at FROM ${this.#jobs} WHERE queue = ${queue} AND ${where} ORDER BY due_at LIMIT 1)`;
     const lists = ` UNION ALL SELECT ${first('r.id')} FROM ${this.#references} r WHERE ${RUNNING_LISTS}`;
     const dues = `SELECT ${first('?')} AS due${kind === 'erasure' ? lists : ''}`;
     const pause = `(SELECT value FROM ${this.#facts} WHERE id = ?)`;
@@ -247,12 +260,11 @@ export class SqlStorage implements Storage {
   }
 
   giveBack(claims: readonly Claim[]): Promise<void> {
-    return this.#setHeld(claims, `due_at = ${this.#unlessPaused(this.#database.now)}, token = NULL`, []);
+    return this.#setHeld(claims, `due_at = ${this.#database.now}, token = NULL`, []);
   }
 
   retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    const due = this.#unlessPaused(`${this.#database.now} + ?`);
-    const set = `due_at = ${due}, token = NULL, ${PROGRESS}`;
+    const set = `due_at = ${this.#database.now} + ?, token = NULL, ${PROGRESS}`;
     return this.#setHeld([claim], set, [delayMs, ...valuesOf(progress)]);
   }
 
@@ -273,12 +285,6 @@ export class SqlStorage implements Storage {
     ]);
   }
 
-  /** The single users of a paused reference are not due. Lists are not claimed from while they are paused. */
-  #unlessPaused(due: string): string {
-    const paused = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.paused = 1 AND r.is_list = 0`;
-    return `CASE WHEN EXISTS (${paused}) THEN NULL ELSE ${due} END`;
-  }
-
   async pause(kind: JobKind, ms: number): Promise<void> {
     const { now, query } = this.#database;
     const id = this.#pauseId(kind);
@@ -290,22 +296,32 @@ export class SqlStorage implements Storage {
     ]);
   }
 
-  async counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }> {
-    const parked = `state = 'parked' AND ended_at IS NOT NULL`;
+  async counts(kind: JobKind): Promise<Counts> {
     if (kind === 'logout') {
-      const count = (where: string): string =>
-        `(SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${where})`;
-      const text = `SELECT ${count('due_at IS NOT NULL')} AS waiting, ${count(parked)} AS parked`;
-      const [row] = await this.#rows(text, [this.#id(kind), this.#id(kind)]);
-      return { waiting: Number(row?.waiting), parked: Number(row?.parked) };
+      const of = (where: string): string => `FROM ${this.#jobs} WHERE queue = ? AND ${where}`;
+      const earliest = `SELECT id ${of(WAITING)} ORDER BY due_at LIMIT ${MAX_SORTED}`;
+      const text = `SELECT (SELECT COUNT(*) ${of(WAITING)}) AS waiting, (SELECT COUNT(*) ${of(PARKED)}) AS parked,
+        (SELECT MIN(id) FROM (${earliest}) AS earliest) AS oldest`;
+      const queue = this.#id(kind);
+      const [row] = await this.#rows(text, [queue, queue, queue]);
+      const oldest = textOr(row?.oldest)?.slice(this.#id('').length);
+      const oldestAt = oldest === undefined ? undefined : endedAtOf(oldest);
+      return { waiting: Number(row?.waiting), parked: Number(row?.parked), oldestAt };
     }
-    const unfinished = 'r.app = ? AND r.finished_at IS NULL';
-    const text = `SELECT (SELECT SUM(total - (${ENDED_USERS})) FROM ${this.#references} r WHERE ${unfinished}) AS unended,
-      (SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${parked}) +
-      (SELECT COUNT(*) FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${parked}
-        WHERE ${unfinished} AND r.is_list = 1) AS parked`;
-    const [row] = await this.#rows(text, [this.#application, this.#singles, this.#application]);
-    return { waiting: Number(row?.unended ?? 0) - Number(row?.parked), parked: Number(row?.parked) };
+    const unfinished = `FROM ${this.#references} r WHERE r.app = ? AND r.finished_at IS NULL`;
+    const text = `SELECT (SELECT SUM(total - (${ENDED_USERS})) ${unfinished}) AS unended,
+      (SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${PARKED}) +
+      (SELECT COUNT(*) FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${PARKED}
+        WHERE r.app = ? AND r.finished_at IS NULL AND r.is_list = 1) AS parked,
+      (SELECT MIN(requested_at) ${unfinished}) AS oldest`;
+    const [row] = await this.#rows(text, [
+      this.#application,
+      this.#singles,
+      this.#application,
+      this.#application,
+    ]);
+    const parked = Number(row?.parked ?? 0);
+    return { waiting: Number(row?.unended ?? 0) - parked, parked, oldestAt: numberOr(row?.oldest) };
   }
 
   // ---- erasures
@@ -342,17 +358,27 @@ export class SqlStorage implements Storage {
   }
 
   async #insertReference(query: Query, id: string, given: NewReference): Promise<void> {
-    const { now } = this.#database;
     const { reference, mode, requestedBy = null, list } = given;
     const isList = Number(list !== undefined);
-    await query(
-      this.#database.insertNew(
-        this.#references,
-        NEW_REFERENCE,
-        `(?, ?, ?, ?, ?, ?, ?, ?, ${now}, 0, 0, 0, 0, 0, 0, 0, 0, 0)`,
-      ),
-      [id, this.#application, reference, mode, requestedBy, isList, list?.reader ?? null, 1 - isList],
-    );
+    const request = {
+      id: '?',
+      app: '?',
+      name: '?',
+      mode: '?',
+      requested_by: '?',
+      requested_at: this.#database.now,
+    };
+    const columns = { ...request, is_list: '?', reader: '?', complete: '?', ...UNSTARTED };
+    await query(this.#database.insertNew(this.#references, columns), [
+      id,
+      this.#application,
+      reference,
+      mode,
+      requestedBy,
+      isList,
+      list?.reader ?? null,
+      1 - isList,
+    ]);
   }
 
   /** @returns those whom a reference has not, under no key */
@@ -366,19 +392,14 @@ export class SqlStorage implements Storage {
     return erasures.filter((erasure) => !idsOf(erasure).some((id) => known.has(id)));
   }
 
-  async #insertErasures(
-    query: Query,
-    { id, is_list, paused }: Row,
-    added: readonly NewErasure[],
-  ): Promise<number> {
+  async #insertErasures(query: Query, { id, is_list }: Row, added: readonly NewErasure[]): Promise<number> {
     if (added.length === 0) return 0;
-    const { now } = this.#database;
-    const isList = Number(is_list) === 1;
-    const due = !isList && Number(paused) === 1 ? 'NULL' : now;
-    const row = `(?, ?, 'erasure', ?, ?, ?, '', ?, 'waiting', 0, 0, 0, 0, ${due}, ${now})`;
-    const queue = isList ? id : this.#singles;
+    const { now, insertNew } = this.#database;
+    const given = { id: '?', app: '?', queue: '?', reference: '?', subject: '?', sealed: '?' };
+    const columns = { ...given, kind: `'erasure'`, details: `''`, due_at: now, since: now, ...UNTRIED };
+    const queue = Number(is_list) === 1 ? id : this.#singles;
     const { count } = await query(
-      this.#database.insertNew(this.#jobs, NEW_JOB, marks(added, row)),
+      insertNew(this.#jobs, columns, added.length),
       added.flatMap((erasure) => [
         this.#id(erasure.id),
         this.#application,
@@ -464,7 +485,7 @@ export class SqlStorage implements Storage {
     const reference = referenceOf(row);
     if (reference.finishedAt !== undefined) return { ...reference, parked: 0, retrying: undefined };
     const [where, values] = this.#usersOf(row);
-    const count = `SELECT COUNT(*) AS parked FROM ${this.#jobs} WHERE ${where} AND state = 'parked' AND ended_at IS NOT NULL`;
+    const count = `SELECT COUNT(*) AS parked FROM ${this.#jobs} WHERE ${where} AND ${PARKED}`;
     const latest = `SELECT * FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL AND token IS NULL ORDER BY due_at DESC LIMIT ${LATEST_DUE}`;
     const [counted] = await this.#rows(count, values);
     const retrying = (await this.#rows(latest, values)).findLast(({ failures }) => Number(failures) > 0);
@@ -477,25 +498,11 @@ export class SqlStorage implements Storage {
     return ['id > ? AND id < ?', rangeOf(String(id))];
   }
 
-  setPaused(reference: string, paused: boolean): Promise<boolean> {
+  async setPaused(reference: string, paused: boolean): Promise<boolean> {
+    const set = paused ? 'paused = 1' : `paused = 0, resumed_at = ${this.#database.now}`;
+    const where = `id = ? AND finished_at IS NULL AND paused = ${Number(!paused)}`;
     const id = this.#id(referenceKey(reference));
-    const { now } = this.#database;
-    return this.#database.transaction(async (query) => {
-      const set = `paused = ?${paused ? '' : `, resumed_at = ${now}`}`;
-      const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND paused <> ?`;
-      if ((await query(text, [Number(paused), id, Number(paused)])).count === 0) return false;
-      await this.#setSinglesDue(query, id, !paused);
-      return true;
-    });
-  }
-
-  /** After a change of a reference. Whoever has claimed one of its users gives it back. */
-  async #setSinglesDue(query: Query, id: string, isDue: boolean): Promise<void> {
-    const row = await this.#reference(query, id);
-    if (Number(row?.is_list) === 1) return;
-    const [due, were] = isDue ? [this.#database.now, 'NULL'] : ['NULL', 'NOT NULL'];
-    const where = `id > ? AND id < ? AND state = 'waiting' AND token IS NULL AND due_at IS ${were}`;
-    await query(`UPDATE ${this.#jobs} SET due_at = ${due} WHERE ${where}`, rangeOf(id));
+    return (await this.#count(`UPDATE ${this.#references} SET ${set} WHERE ${where}`, [id])) === 1;
   }
 
   async retryErasures(reference: string): Promise<number> {
@@ -514,7 +521,7 @@ export class SqlStorage implements Storage {
   /** Some of them, the longest parked first. */
   async #parkedOf(query: Query, reference: Row, forUpdate = ''): Promise<readonly Row[]> {
     const [where, values] = this.#usersOf(reference);
-    const parked = `${where} AND state = 'parked' AND ended_at IS NOT NULL ORDER BY ended_at LIMIT ${STEP}`;
+    const parked = `${where} AND ${PARKED} ORDER BY ended_at LIMIT ${STEP}`;
     return (await query(`SELECT id, uncertain FROM ${this.#jobs} WHERE ${parked} ${forUpdate}`, values)).rows;
   }
 
@@ -523,12 +530,10 @@ export class SqlStorage implements Storage {
   ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }> {
     const { query, now, forUpdate } = this.#database;
     const id = this.#id(referenceKey(reference));
-    await this.#database.transaction(async (first) => {
-      const resumed = `CASE WHEN paused = 1 THEN ${now} ELSE resumed_at END`; // first, because of MySQL
-      const set = `resumed_at = ${resumed}, canceled = 1, paused = 0`;
-      const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
-      if ((await first(text, [id])).count === 1) await this.#setSinglesDue(first, id, true);
-    });
+    const resumed = `CASE WHEN paused = 1 THEN ${now} ELSE resumed_at END`; // first, because of MySQL
+    const set = `resumed_at = ${resumed}, canceled = 1, paused = 0`;
+    const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
+    await query(text, [id]);
     const row = await this.#reference(query, id);
     if (row?.finished_at !== null) return { more: false, finished: undefined };
     return this.#database.transaction(async (step) => {
@@ -602,13 +607,6 @@ export class SqlStorage implements Storage {
     return rows.map(referenceOf);
   }
 
-  async oldestUnfinished(): Promise<Reference | undefined> {
-    const where = 'app = ? AND finished_at IS NULL';
-    const text = `SELECT * FROM ${this.#references} WHERE ${where} ORDER BY requested_at LIMIT 1`;
-    const [row] = await this.#rows(text, [this.#application]);
-    return row && referenceOf(row);
-  }
-
   async #reference(query: Query, id: string, forUpdate = ''): Promise<Row | undefined> {
     return (await query(`SELECT * FROM ${this.#references} WHERE id = ? ${forUpdate}`, [id])).rows[0];
   }
@@ -631,8 +629,8 @@ export class SqlStorage implements Storage {
     const values = [session.subject, session.sealed, expiresAt, liveMs];
     const update = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? ${isFound ? '' : `AND ${open}`}`;
     if ((await query(update, [...values, id])).count > 0) return true;
-    const columns = ['id', 'app', 'subject', 'sealed', 'expires_at', 'due_at'];
-    const insert = this.#database.insertNew(this.#sessions, columns, `(?, ?, ?, ?, ?, ${now} + ?)`);
+    const columns = { id: '?', app: '?', subject: '?', sealed: '?', expires_at: '?', due_at: `${now} + ?` };
+    const insert = this.#database.insertNew(this.#sessions, columns);
     if ((await query(insert, [id, this.#application, ...values])).count > 0) return true;
     return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
   }
@@ -665,9 +663,9 @@ export class SqlStorage implements Storage {
   }
 
   async #insertEnded(query: Query, id: string, { subject }: LiveSession): Promise<number> {
-    const columns = ['id', 'app', 'subject', 'sealed', 'expires_at', 'ended_at'];
-    const text = this.#database.insertNew(this.#sessions, columns, `(?, ?, ?, '', 0, ${this.#database.now})`);
-    return (await query(text, [id, this.#application, subject])).count;
+    const { now, insertNew } = this.#database;
+    const columns = { id: '?', app: '?', subject: '?', sealed: `''`, expires_at: '0', ended_at: now };
+    return (await query(insertNew(this.#sessions, columns), [id, this.#application, subject])).count;
   }
 
   async dueSessions(limit: number, leaseMs = LEASE_MS): Promise<readonly DueSession[]> {
@@ -717,18 +715,11 @@ export class SqlStorage implements Storage {
   }
 
   async #insertSlots(slots: number): Promise<void> {
-    const free = Array.from({ length: slots }, (_, slot) => slot);
+    const columns = { id: '?', app: '?', slot: '?', taken_at: '0' };
     for (let from = 0; from < slots; from += STEP) {
-      const some = free.slice(from, from + STEP);
-      const text = this.#database.insertNew(
-        this.#rate,
-        ['id', 'app', 'slot', 'taken_at'],
-        marks(some, '(?, ?, ?, 0)'),
-      );
-      await this.#database.query(
-        text,
-        some.flatMap((slot) => [this.#id(String(slot)), this.#application, slot]),
-      );
+      const some = Array.from({ length: Math.min(STEP, slots - from) }, (_, n) => from + n);
+      const rows = some.flatMap((slot) => [this.#id(String(slot)), this.#application, slot]);
+      await this.#database.query(this.#database.insertNew(this.#rate, columns, some.length), rows);
     }
     this.#slots = slots;
   }
@@ -797,7 +788,7 @@ export class SqlStorage implements Storage {
   }
 
   async #addFact(query: Query, id: string, value: number): Promise<void> {
-    await query(this.#database.insertNew(this.#facts, ['id', 'value'], '(?, ?)'), [id, value]);
+    await query(this.#database.insertNew(this.#facts, { id: '?', value: '?' }), [id, value]);
   }
 
   async #rows(text: string, values: Values = []): Promise<readonly Row[]> {
@@ -818,8 +809,8 @@ const valuesOf = ({ attempts, failures, rejections, uncertain, cause }: Progress
   cause ?? null,
 ];
 
-/** A placeholder for each of the items, or a row of placeholders. */
-const marks = (items: readonly unknown[], one = '?'): string => items.map(() => one).join(', ');
+/** A placeholder for each of the items. */
+const marks = (items: readonly unknown[]): string => items.map(() => '?').join(', ');
 
 /** The ids of the jobs of a reference are between these: a slash follows a dot. */
 const rangeOf = (reference: string): readonly string[] => [`${reference}.`, `${reference}/`];

@@ -67,7 +67,7 @@ export interface Job extends Progress {
   /** Of a logout: why the session ended. Of a finished erasure: what the receipt says, as JSON. */
   readonly details: string;
   readonly state: 'waiting' | 'parked' | 'done';
-  /** When it is due, or its lease ends. Absent unless it waits; absent for users of a reference that is paused. */
+  /** When it is due, or its lease ends. Absent unless it waits. */
   readonly dueAt: number | undefined;
   /** When it was added or retried. */
   readonly since: number;
@@ -95,6 +95,13 @@ export interface Claims {
    * as due when they end.
    */
   readonly nextMs: number | undefined;
+}
+
+export interface Counts {
+  readonly waiting: number;
+  readonly parked: number;
+  /** When the session of the oldest waiting logout ended, or the oldest unfinished reference was requested. */
+  readonly oldestAt: number | undefined;
 }
 
 /** `superseded`: the user was erased before it was sent. */
@@ -217,15 +224,15 @@ export interface Storage extends ErasureRequests {
 
   /** Durable when it resolves. A logout that is there already, done or not, stays as it is. */
   addLogouts(logouts: readonly NewLogout[]): Promise<void>;
-  /** Ends logouts, also when their leases were lost: what is done is done. Empties the sealed uids. */
-  finishLogout(claim: Claim, outcome: LogoutOutcome, attempts: number): Promise<void>;
+  /** Ends a delivered logout, also when its lease was lost: what is done is done. Empties the sealed uid. */
+  finishLogout(claim: Claim, attempts: number): Promise<void>;
   /** Waiting and parked logouts of an erased user become `superseded`. @returns how many */
   supersedeLogouts(subjects: readonly string[]): Promise<number>;
   /** Makes a parked logout due now, as if it had never been tried. @returns whether there was one */
   retryLogout(id: string): Promise<boolean>;
   /** Ends a parked logout. @returns whether there was one */
   discardLogout(id: string): Promise<boolean>;
-  /** Waiting ones the oldest end first, parked ones the longest parked first. @param limit at most 1,000 */
+  /** Waiting ones the earliest due first, parked ones the longest parked first. @param limit at most 1,000 */
   listLogouts(state: 'waiting' | 'parked', limit: number, skip?: number): Promise<readonly Job[]>;
   /** All logouts of a user: waiting, parked, and the history. The oldest 1,000 at most. */
   logoutsOf(subjects: readonly string[]): Promise<readonly Job[]>;
@@ -242,7 +249,7 @@ export interface Storage extends ErasureRequests {
   park(claim: Claim, hint: string, progress: Progress): Promise<void>;
   /** Nothing of this kind is claimed for `ms`, by no process; never shortens a pause. */
   pause(kind: JobKind, ms: number): Promise<void>;
-  counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }>;
+  counts(kind: JobKind): Promise<Counts>;
 
   // ---- erasures. `reference` is always the name that the host gave
 
@@ -287,8 +294,6 @@ export interface Storage extends ErasureRequests {
    * @param agesMs ascending
    */
   claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]>;
-  /** The unfinished reference that was requested first, for the health. */
-  oldestUnfinished(): Promise<Reference | undefined>;
 
   // ---- sessions, for `session.expiry`
 
@@ -367,6 +372,9 @@ export interface StorageWarning {
   readonly problem: string;
   readonly hint: string;
 }
+
+/** When the session ended: the id of a logout begins with it. */
+export const endedAtOf = (id: string): number => Number(id.slice(0, 15));
 
 /** A short, fixed name of a reference. */
 export const referenceKey = (reference: string): string =>
