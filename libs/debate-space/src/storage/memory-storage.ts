@@ -27,6 +27,7 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
+  openErasure,
   referenceKey,
   type Added,
   type Claim,
@@ -220,11 +221,9 @@ export class MemoryStorage implements Storage {
   }
 
   async openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]> {
-    return this.#ofSubjects(subjects, 'erasure').flatMap(({ job: { subject, state }, list }) => {
-      if (state === 'done' || !list) return [];
-      const { reference, mode, paused, canceled, complete } = list.reference;
-      return [{ subject, reference, mode, running: state === 'waiting' && !paused && !canceled && complete }];
-    });
+    return this.#ofSubjects(subjects, 'erasure').flatMap(({ job, list }) =>
+      list && job.state !== 'done' ? [openErasure(job, list.reference)] : [],
+    );
   }
 
   async markSending(claim: Claim): Promise<boolean> {

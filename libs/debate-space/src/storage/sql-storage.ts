@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { StorageError } from '../errors.js';
 import { Batches } from './batches.js';
-import type { Database, Query, Row } from './database.js';
+import type { Columns, Database, Query, Row } from './database.js';
 import { SCHEMA_VERSION, type Table } from './schema.js';
 import {
   COUNTERS,
@@ -20,6 +20,7 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
+  openErasure,
   referenceKey,
   type Added,
   type Claim,
@@ -71,6 +72,9 @@ type LogoutEnd = readonly [id: string, attempts: number];
 /** The operations in SQL, for every engine that has it. Each is one statement, or one short transaction. */
 export class SqlStorage implements Storage {
   readonly #database: Database;
+  /** Its clock. */
+  readonly #now: string;
+  readonly #query: Query;
   readonly #application: string;
   readonly #jobs: string;
   readonly #references: string;
@@ -79,7 +83,7 @@ export class SqlStorage implements Storage {
   readonly #facts: string;
   /** The erasures of single users wait together, those of each list on their own. */
   readonly #singles: string;
-  readonly #adds = new Batches<NewLogout>((logouts) => this.#insertLogouts(this.#database.query, logouts));
+  readonly #adds = new Batches<NewLogout>((logouts) => this.#insertLogouts(this.#query, logouts));
   readonly #finishes = new Batches<LogoutEnd>((ends) => this.#finishLogouts(ends));
   readonly within?: (transaction: HostTransaction) => ErasureRequests;
   #slots = 0;
@@ -88,6 +92,8 @@ export class SqlStorage implements Storage {
     const { prefix = '', within } = options;
     const table = (name: Table): string => `${prefix}${name}`;
     this.#database = database;
+    this.#now = database.now;
+    this.#query = database.query;
     this.#application = application;
     this.#jobs = table('debate_space_jobs');
     this.#references = table('debate_space_references');
@@ -100,8 +106,7 @@ export class SqlStorage implements Storage {
 
   /** @throws {@link StorageError} when the tables are those of a newer version */
   async open(): Promise<void> {
-    const { query } = this.#database;
-    await this.#addFact(query, 'version', SCHEMA_VERSION);
+    await this.#addFact('version', SCHEMA_VERSION);
     const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = 'version'`);
     if (Number(row?.value) > SCHEMA_VERSION) {
       throw new StorageError(
@@ -109,7 +114,7 @@ export class SqlStorage implements Storage {
         'update nestjs-debate-space in this app',
       );
     }
-    await this.#addFact(query, this.#id('birth'), randomInt(2 ** 47));
+    await this.#addFact(this.#id('birth'), randomInt(2 ** 47));
   }
 
   // ---- logouts
@@ -119,21 +124,18 @@ export class SqlStorage implements Storage {
   }
 
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
-    const { now, insertNew } = this.#database;
-    const queue = this.#id('logout');
     const given = { id: '?', app: '?', queue: '?', subject: '?', details: '?', sealed: '?' };
-    const columns = { ...given, kind: `'logout'`, due_at: now, since: now, ...UNTRIED };
-    await query(
-      insertNew(this.#jobs, columns, logouts.length),
-      logouts.flatMap(({ id, subject, details, sealed }) => [
-        this.#id(id),
-        this.#application,
-        queue,
-        subject,
-        details,
-        sealed,
-      ]),
-    );
+    const columns = { ...given, kind: `'logout'`, due_at: this.#now, since: this.#now, ...UNTRIED };
+    const queue = this.#id('logout');
+    const rows = logouts.map(({ id, subject, details, sealed }) => [
+      this.#id(id),
+      this.#application,
+      queue,
+      subject,
+      details,
+      sealed,
+    ]);
+    await this.#insertNew(query, this.#jobs, columns, rows);
   }
 
   finishLogout({ id }: Claim, attempts: number): Promise<void> {
@@ -143,15 +145,15 @@ export class SqlStorage implements Storage {
   async #finishLogouts(ends: readonly LogoutEnd[]): Promise<void> {
     for (const attempts of new Set(ends.map((end) => end[1]))) {
       const ids = ends.filter((end) => end[1] === attempts).map(([id]) => this.#id(id));
-      const set = `${END}, outcome = 'delivered', attempts = ?, ended_at = ${this.#database.now}`;
+      const set = `${END}, outcome = 'delivered', attempts = ?, ended_at = ${this.#now}`;
       const text = `UPDATE ${this.#jobs} SET ${set} WHERE id IN (${marks(ids)}) AND state <> 'done'`;
-      await this.#database.query(text, [attempts, ...ids]);
+      await this.#query(text, [attempts, ...ids]);
     }
   }
 
   supersedeLogouts(subjects: readonly string[]): Promise<number> {
-    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'logout' AND state <> 'done'`;
-    return this.#endLogouts('superseded', where, [...subjects, this.#application]);
+    const [where, values] = this.#jobsOf(subjects, 'logout');
+    return this.#endLogouts('superseded', `${where} AND state <> 'done'`, values);
   }
 
   async discardLogout(id: string): Promise<boolean> {
@@ -160,7 +162,7 @@ export class SqlStorage implements Storage {
   }
 
   #endLogouts(outcome: LogoutOutcome, where: string, values: Values): Promise<number> {
-    const set = `${END}, outcome = '${outcome}', ended_at = ${this.#database.now}`;
+    const set = `${END}, outcome = '${outcome}', ended_at = ${this.#now}`;
     return this.#count(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, values);
   }
 
@@ -172,8 +174,7 @@ export class SqlStorage implements Storage {
 
   /** What is set when a parked job is retried. */
   get #retried(): string {
-    const { now } = this.#database;
-    return `state = 'waiting', due_at = ${now}, since = ${now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
+    return `state = 'waiting', due_at = ${this.#now}, since = ${this.#now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
   }
 
   async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
@@ -183,9 +184,15 @@ export class SqlStorage implements Storage {
   }
 
   async logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
-    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'logout'`;
-    const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT 1000`;
-    return (await this.#rows(text, [...subjects, this.#application])).map(jobOf);
+    const [where, values] = this.#jobsOf(subjects, 'logout');
+    return (
+      await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT 1000`, values)
+    ).map(jobOf);
+  }
+
+  #jobsOf(subjects: readonly string[], kind: JobKind): readonly [where: string, values: Values] {
+    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = '${kind}'`;
+    return [where, [...subjects, this.#application]];
   }
 
   // ---- work on jobs
@@ -197,7 +204,7 @@ export class SqlStorage implements Storage {
     for (const list of lists)
       if (rows.length < limit)
         rows.push(...(await this.#take(kind, list, limit - rows.length, leaseMs, token)));
-    const references = await this.#referencesOf(this.#database.query, rows);
+    const references = await this.#referencesOf(this.#query, rows);
     const { now, nextMs } = await this.#next(kind);
     const claims = rows.map((row): Claim => {
       const reference = references.get(String(row.reference));
@@ -209,17 +216,16 @@ export class SqlStorage implements Storage {
   }
 
   async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
-    const { now } = this.#database;
-    const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${now}`;
+    const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${this.#now}`;
     const isRunning = kind === 'erasure' ? `AND ${this.#isRunning}` : '';
     const rows = await this.#database.take({
       table: this.#jobs,
-      where: `queue = ? AND due_at <= ${now} AND NOT EXISTS (${paused}) ${isRunning}`,
+      where: `queue = ? AND due_at <= ${this.#now} AND NOT EXISTS (${paused}) ${isRunning}`,
       order: 'due_at',
       limit,
-      set: `due_at = ${now} + ?, token = ?`,
+      set: `due_at = ${this.#now} + ?, token = ?`,
       values: [
-        [queue, this.#pauseId(kind)],
+        [queue, this.#id(`${kind}-paused-until`)],
         [leaseMs, token],
       ],
     });
@@ -232,7 +238,7 @@ export class SqlStorage implements Storage {
   }
 
   async #dueLists(limit: number): Promise<readonly string[]> {
-    const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.queue = r.id AND j.due_at <= ${this.#database.now}`;
+    const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.queue = r.id AND j.due_at <= ${this.#now}`;
     const where = `${RUNNING_LISTS} AND EXISTS (${due})`;
     const text = `SELECT id FROM ${this.#references} r WHERE ${where} ORDER BY requested_at LIMIT ${limit}`;
     return (await this.#rows(text, [this.#application])).map(({ id }) => String(id));
@@ -247,8 +253,8 @@ export class SqlStorage implements Storage {
     const dues = `SELECT ${first('?')} AS due${kind === 'erasure' ? lists : ''}`;
     const pause = `(SELECT value FROM ${this.#facts} WHERE id = ?)`;
     const [row] = await this.#rows(
-      `SELECT ${this.#database.now} AS at, MIN(due) AS due, ${pause} AS paused_until FROM (${dues}) AS dues`,
-      [this.#pauseId(kind), this.#id(kind), ...(kind === 'erasure' ? [this.#application] : [])],
+      `SELECT ${this.#now} AS at, MIN(due) AS due, ${pause} AS paused_until FROM (${dues}) AS dues`,
+      [this.#id(`${kind}-paused-until`), this.#id(kind), ...(kind === 'erasure' ? [this.#application] : [])],
     );
     const now = Number(row?.at);
     if (row?.due === null || row?.due === undefined) return { now, nextMs: undefined };
@@ -256,20 +262,20 @@ export class SqlStorage implements Storage {
   }
 
   renew(claims: readonly Claim[], leaseMs = LEASE_MS): Promise<void> {
-    return this.#setHeld(claims, `due_at = ${this.#database.now} + ?`, [leaseMs]);
+    return this.#setHeld(claims, `due_at = ${this.#now} + ?`, [leaseMs]);
   }
 
   giveBack(claims: readonly Claim[]): Promise<void> {
-    return this.#setHeld(claims, `due_at = ${this.#database.now}, token = NULL`, []);
+    return this.#setHeld(claims, `due_at = ${this.#now}, token = NULL`, []);
   }
 
   retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    const set = `due_at = ${this.#database.now} + ?, token = NULL, ${PROGRESS}`;
+    const set = `due_at = ${this.#now} + ?, token = NULL, ${PROGRESS}`;
     return this.#setHeld([claim], set, [delayMs, ...valuesOf(progress)]);
   }
 
   park(claim: Claim, hint: string, progress: Progress): Promise<void> {
-    const set = `state = 'parked', due_at = NULL, token = NULL, ended_at = ${this.#database.now}, hint = ?, ${PROGRESS}`;
+    const set = `state = 'parked', due_at = NULL, token = NULL, ended_at = ${this.#now}, hint = ?, ${PROGRESS}`;
     return this.#setHeld([claim], set, [hint, ...valuesOf(progress)]);
   }
 
@@ -278,18 +284,14 @@ export class SqlStorage implements Storage {
     const where = `id IN (${marks(claims)}) AND token IN (${marks(claims)})`;
     const ids = claims.map(({ id }) => this.#id(id));
     const tokens = claims.map(({ token }) => token);
-    await this.#database.query(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, [
-      ...values,
-      ...ids,
-      ...tokens,
-    ]);
+    await this.#query(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, [...values, ...ids, ...tokens]);
   }
 
   async pause(kind: JobKind, ms: number): Promise<void> {
-    const { now, query } = this.#database;
-    const id = this.#pauseId(kind);
-    await this.#addFact(query, id, 0);
-    await query(`UPDATE ${this.#facts} SET value = ${now} + ? WHERE id = ? AND value < ${now} + ?`, [
+    const id = this.#id(`${kind}-paused-until`);
+    await this.#addFact(id, 0);
+    const until = `${this.#now} + ?`;
+    await this.#query(`UPDATE ${this.#facts} SET value = ${until} WHERE id = ? AND value < ${until}`, [
       ms,
       id,
       ms,
@@ -341,8 +343,7 @@ export class SqlStorage implements Storage {
       const count = await this.#insertErasures(query, row, added);
       const completed = list?.isLast === true && !known.complete;
       const isReopened = count > 0 && known.finishedAt !== undefined;
-      const { now } = this.#database;
-      const reopened = `, finished_at = NULL, requested_at = ${now}, overdue_ms = 0, requested_by = ?`;
+      const reopened = `, finished_at = NULL, requested_at = ${this.#now}, overdue_ms = 0, requested_by = ?`;
       await query(
         `UPDATE ${this.#references} SET total = total + ?, complete = ?, reader = ? ${isReopened ? reopened : ''} WHERE id = ?`,
         [
@@ -360,16 +361,9 @@ export class SqlStorage implements Storage {
   async #insertReference(query: Query, id: string, given: NewReference): Promise<void> {
     const { reference, mode, requestedBy = null, list } = given;
     const isList = Number(list !== undefined);
-    const request = {
-      id: '?',
-      app: '?',
-      name: '?',
-      mode: '?',
-      requested_by: '?',
-      requested_at: this.#database.now,
-    };
+    const request = { id: '?', app: '?', name: '?', mode: '?', requested_by: '?', requested_at: this.#now };
     const columns = { ...request, is_list: '?', reader: '?', complete: '?', ...UNSTARTED };
-    await query(this.#database.insertNew(this.#references, columns), [
+    const row = [
       id,
       this.#application,
       reference,
@@ -378,7 +372,8 @@ export class SqlStorage implements Storage {
       isList,
       list?.reader ?? null,
       1 - isList,
-    ]);
+    ];
+    await this.#insertNew(query, this.#references, columns, [row]);
   }
 
   /** @returns those whom a reference has not, under no key */
@@ -393,52 +388,50 @@ export class SqlStorage implements Storage {
   }
 
   async #insertErasures(query: Query, { id, is_list }: Row, added: readonly NewErasure[]): Promise<number> {
-    if (added.length === 0) return 0;
-    const { now, insertNew } = this.#database;
     const given = { id: '?', app: '?', queue: '?', reference: '?', subject: '?', sealed: '?' };
-    const columns = { ...given, kind: `'erasure'`, details: `''`, due_at: now, since: now, ...UNTRIED };
+    const columns = {
+      ...given,
+      kind: `'erasure'`,
+      details: `''`,
+      due_at: this.#now,
+      since: this.#now,
+      ...UNTRIED,
+    };
     const queue = Number(is_list) === 1 ? id : this.#singles;
-    const { count } = await query(
-      insertNew(this.#jobs, columns, added.length),
-      added.flatMap((erasure) => [
-        this.#id(erasure.id),
-        this.#application,
-        queue,
-        id,
-        erasure.subject,
-        erasure.sealed,
-      ]),
-    );
-    return count;
+    const rows = added.map((erasure) => [
+      this.#id(erasure.id),
+      this.#application,
+      queue,
+      id,
+      erasure.subject,
+      erasure.sealed,
+    ]);
+    return this.#insertNew(query, this.#jobs, columns, rows);
   }
 
   async openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]> {
     if (subjects.length === 0) return [];
-    const text = `SELECT j.subject, j.state, r.name, r.mode, r.paused, r.canceled, r.complete
-      FROM ${this.#jobs} j JOIN ${this.#references} r ON r.id = j.reference
-      WHERE j.subject IN (${marks(subjects)}) AND j.app = ? AND j.kind = 'erasure' AND j.state <> 'done'`;
-    const rows = await this.#rows(text, [...subjects, this.#application]);
-    return rows.map(({ subject, state, name, mode, paused, canceled, complete }) => ({
-      subject: String(subject),
-      reference: String(name),
-      mode: mode as OpenErasure['mode'],
-      running: state === 'waiting' && Number(paused) + Number(canceled) === 0 && Number(complete) === 1,
-    }));
+    const [where, values] = this.#jobsOf(subjects, 'erasure');
+    const rows = await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${where} AND state <> 'done'`, values);
+    const references = await this.#referencesOf(this.#query, rows);
+    return rows.flatMap((row) => {
+      const reference = references.get(String(row.reference));
+      return reference ? [openErasure(jobOf(row), referenceOf(reference))] : [];
+    });
   }
 
   async markSending(claim: Claim): Promise<boolean> {
-    const { query } = this.#database;
     // No lock on the reference: a request that is about to be sent cannot be told from one that was.
     const running = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.paused = 0 AND (r.canceled = 0 OR uncertain = 1)`;
     const where = `id = ? AND token = ? AND EXISTS (${running})`;
     const values = [this.#id(claim.id), claim.token];
-    const { count } = await query(`UPDATE ${this.#jobs} SET uncertain = 1 WHERE ${where}`, values);
+    const { count } = await this.#query(`UPDATE ${this.#jobs} SET uncertain = 1 WHERE ${where}`, values);
     // Some drivers of MySQL do not count rows that have the value already.
     const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain = 1`;
     if (count === 0 && (await this.#rows(marked, values)).length === 0) return false;
     if (claim.reference?.started === false) {
       const start = `UPDATE ${this.#references} SET started = 1 WHERE id = ? AND started = 0`;
-      await query(start, [this.#id(claim.reference.key)]);
+      await this.#query(start, [this.#id(claim.reference.key)]);
     }
     return true;
   }
@@ -451,7 +444,7 @@ export class SqlStorage implements Storage {
   ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }> {
     const id = this.#id(claim.id);
     return this.#database.transaction(async (query) => {
-      const set = `${END}, outcome = ?, attempts = ?, details = ?, ended_at = ${this.#database.now}`;
+      const set = `${END}, outcome = ?, attempts = ?, details = ?, ended_at = ${this.#now}`;
       const text = `UPDATE ${this.#jobs} SET ${set} WHERE id = ? AND state <> 'done'`;
       const isNew = (await query(text, [outcome, attempts, details, id])).count === 1;
       const reference = id.slice(0, id.indexOf('.'));
@@ -468,7 +461,7 @@ export class SqlStorage implements Storage {
   ): Promise<Reference | undefined> {
     const isOver = `(complete = 1 OR canceled = 1) AND ${ENDED_USERS} + ? >= total`;
     // MySQL assigns from the left to the right, and reads what it has assigned.
-    const set = `finished_at = CASE WHEN ${isOver} THEN ${this.#database.now} ELSE NULL END, ${COUNTERS[outcome]} = ${COUNTERS[outcome]} + ?`;
+    const set = `finished_at = CASE WHEN ${isOver} THEN ${this.#now} ELSE NULL END, ${COUNTERS[outcome]} = ${COUNTERS[outcome]} + ?`;
     const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL`;
     if ((await query(text, [count, count, id])).count === 0) return undefined;
     const row = await this.#reference(query, id);
@@ -477,7 +470,7 @@ export class SqlStorage implements Storage {
   }
 
   async reference(reference: string): Promise<ReferenceStatus | undefined> {
-    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     return row && this.#statusOf(row);
   }
 
@@ -499,23 +492,18 @@ export class SqlStorage implements Storage {
   }
 
   async setPaused(reference: string, paused: boolean): Promise<boolean> {
-    const set = paused ? 'paused = 1' : `paused = 0, resumed_at = ${this.#database.now}`;
+    const set = paused ? 'paused = 1' : `paused = 0, resumed_at = ${this.#now}`;
     const where = `id = ? AND finished_at IS NULL AND paused = ${Number(!paused)}`;
     const id = this.#id(referenceKey(reference));
     return (await this.#count(`UPDATE ${this.#references} SET ${set} WHERE ${where}`, [id])) === 1;
   }
 
   async retryErasures(reference: string): Promise<number> {
-    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     if (!row) return 0;
-    const ids = await this.#parkedOf(this.#database.query, row);
-    const text = `UPDATE ${this.#jobs} SET ${this.#retried} WHERE id IN (${marks(ids)}) AND state = 'parked'`;
-    return ids.length === 0
-      ? 0
-      : this.#count(
-          text,
-          ids.map(({ id }) => id),
-        );
+    const ids = (await this.#parkedOf(this.#query, row)).map(({ id }) => id);
+    const retry = `UPDATE ${this.#jobs} SET ${this.#retried}`;
+    return this.#changeAll(this.#query, retry, ids, `AND state = 'parked'`);
   }
 
   /** Some of them, the longest parked first. */
@@ -528,13 +516,13 @@ export class SqlStorage implements Storage {
   async cancelErasures(
     reference: string,
   ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }> {
-    const { query, now, forUpdate } = this.#database;
+    const { forUpdate } = this.#database;
     const id = this.#id(referenceKey(reference));
-    const resumed = `CASE WHEN paused = 1 THEN ${now} ELSE resumed_at END`; // first, because of MySQL
+    const resumed = `CASE WHEN paused = 1 THEN ${this.#now} ELSE resumed_at END`; // first, because of MySQL
     const set = `resumed_at = ${resumed}, canceled = 1, paused = 0`;
     const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
-    await query(text, [id]);
-    const row = await this.#reference(query, id);
+    await this.#query(text, [id]);
+    const row = await this.#reference(this.#query, id);
     if (row?.finished_at !== null) return { more: false, finished: undefined };
     return this.#database.transaction(async (step) => {
       const [where, values] = this.#usersOf(row);
@@ -544,11 +532,9 @@ export class SqlStorage implements Storage {
       const some = [...waiting, ...(await this.#parkedOf(step, row, forUpdate))];
       const idsOf = (uncertain: number): readonly unknown[] =>
         some.filter((job) => Number(job.uncertain) === uncertain).map((job) => job.id);
-      const [removed, ended] = [idsOf(0), idsOf(1)];
-      if (removed.length > 0)
-        await step(`DELETE FROM ${this.#jobs} WHERE id IN (${marks(removed)})`, removed);
-      const end = `UPDATE ${this.#jobs} SET ${END}, outcome = 'canceled', ended_at = ${now} WHERE id IN (${marks(ended)})`;
-      if (ended.length > 0) await step(end, ended);
+      const end = `UPDATE ${this.#jobs} SET ${END}, outcome = 'canceled', ended_at = ${this.#now}`;
+      await this.#changeAll(step, `DELETE FROM ${this.#jobs}`, idsOf(0));
+      await this.#changeAll(step, end, idsOf(1));
       const finished = await this.#countUsers(step, id, 'canceled', some.length);
       return { more: some.length >= STEP, finished };
     });
@@ -565,7 +551,7 @@ export class SqlStorage implements Storage {
   }
 
   async receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]> {
-    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     if (!row) return [];
     const [from, to] = rangeOf(String(row.id));
     const where = `queue = ? AND kind = 'erasure' AND state = 'done' AND id > ? AND id < ?`;
@@ -576,13 +562,10 @@ export class SqlStorage implements Storage {
   }
 
   async receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {
-    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'erasure' AND state = 'done'`;
-    const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY ended_at DESC LIMIT 1000`;
-    return this.#receiptsOf(await this.#rows(text, [...subjects, this.#application]));
-  }
-
-  async #receiptsOf(rows: readonly Row[]): Promise<readonly Receipt[]> {
-    const references = await this.#referencesOf(this.#database.query, rows);
+    const [where, values] = this.#jobsOf(subjects, 'erasure');
+    const done = `${where} AND state = 'done' ORDER BY ended_at DESC LIMIT 1000`;
+    const rows = await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${done}`, values);
+    const references = await this.#referencesOf(this.#query, rows);
     return rows.flatMap((row) => {
       const reference = references.get(String(row.reference));
       return reference ? [{ job: jobOf(row), reference: referenceOf(reference) }] : [];
@@ -592,13 +575,12 @@ export class SqlStorage implements Storage {
   async claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
     const [first] = agesMs;
     if (first === undefined) return [];
-    const { now } = this.#database;
     // Numbers in the text: Postgres would take placeholders in a CASE for text.
-    const ages = agesMs.toReversed().map((age) => `WHEN requested_at <= ${now} - ${age} THEN ${age}`);
+    const ages = agesMs.toReversed().map((age) => `WHEN requested_at <= ${this.#now} - ${age} THEN ${age}`);
     const passed = `CASE ${ages.join(' ')} ELSE 0 END`;
     const rows = await this.#database.take({
       table: this.#references,
-      where: `app = ? AND finished_at IS NULL AND requested_at <= ${now} - ${first} AND overdue_ms < ${passed}`,
+      where: `app = ? AND finished_at IS NULL AND requested_at <= ${this.#now} - ${first} AND overdue_ms < ${passed}`,
       order: 'requested_at',
       limit: REFERENCES,
       set: `overdue_ms = ${passed}`,
@@ -622,16 +604,22 @@ export class SqlStorage implements Storage {
   // ---- sessions
 
   async seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
-    const { query, now } = this.#database;
     const id = this.#id(session.id);
-    const open = `(ended_at IS NULL OR ended_at <= ${now} - ${ENDED_SESSION_MS})`;
-    const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${now} + ?, token = NULL, ended_at = NULL`;
+    const open = `(ended_at IS NULL OR ended_at <= ${this.#now} - ${ENDED_SESSION_MS})`;
+    const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${this.#now} + ?, token = NULL, ended_at = NULL`;
     const values = [session.subject, session.sealed, expiresAt, liveMs];
     const update = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? ${isFound ? '' : `AND ${open}`}`;
-    if ((await query(update, [...values, id])).count > 0) return true;
-    const columns = { id: '?', app: '?', subject: '?', sealed: '?', expires_at: '?', due_at: `${now} + ?` };
+    if ((await this.#count(update, [...values, id])) > 0) return true;
+    const columns = {
+      id: '?',
+      app: '?',
+      subject: '?',
+      sealed: '?',
+      expires_at: '?',
+      due_at: `${this.#now} + ?`,
+    };
     const insert = this.#database.insertNew(this.#sessions, columns);
-    if ((await query(insert, [id, this.#application, ...values])).count > 0) return true;
+    if ((await this.#count(insert, [id, this.#application, ...values])) > 0) return true;
     return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
   }
 
@@ -641,10 +629,9 @@ export class SqlStorage implements Storage {
     token?: string,
     aliveMs = ENDED_SESSION_MS,
   ): Promise<boolean> {
-    const { now } = this.#database;
     const id = this.#id(session.id);
     const isHeld = token === undefined ? '' : 'AND token = ?';
-    const where = `id = ? AND (ended_at IS NULL OR ended_at <= ${now} - ?) ${isHeld}`;
+    const where = `id = ? AND (ended_at IS NULL OR ended_at <= ${this.#now} - ?) ${isHeld}`;
     const withinMs = Math.ceil(Math.min(aliveMs, ENDED_SESSION_MS));
     const values = [id, withinMs, ...(token === undefined ? [] : [token])];
     return this.#database.transaction(async (query) => {
@@ -653,7 +640,7 @@ export class SqlStorage implements Storage {
         if (count > 0 || token !== undefined) return count > 0;
         return (await query(`SELECT 1 FROM ${this.#sessions} WHERE id = ?`, [id])).rows.length === 0;
       }
-      const end = `UPDATE ${this.#sessions} SET sealed = '', due_at = NULL, token = NULL, ended_at = ${now} WHERE ${where}`;
+      const end = `UPDATE ${this.#sessions} SET sealed = '', due_at = NULL, token = NULL, ended_at = ${this.#now} WHERE ${where}`;
       const isEnded =
         (await query(end, values)).count > 0 ||
         (token === undefined && (await this.#insertEnded(query, id, session)) > 0);
@@ -662,21 +649,19 @@ export class SqlStorage implements Storage {
     });
   }
 
-  async #insertEnded(query: Query, id: string, { subject }: LiveSession): Promise<number> {
-    const { now, insertNew } = this.#database;
-    const columns = { id: '?', app: '?', subject: '?', sealed: `''`, expires_at: '0', ended_at: now };
-    return (await query(insertNew(this.#sessions, columns), [id, this.#application, subject])).count;
+  #insertEnded(query: Query, id: string, { subject }: LiveSession): Promise<number> {
+    const columns = { id: '?', app: '?', subject: '?', sealed: `''`, expires_at: '0', ended_at: this.#now };
+    return this.#insertNew(query, this.#sessions, columns, [[id, this.#application, subject]]);
   }
 
   async dueSessions(limit: number, leaseMs = LEASE_MS): Promise<readonly DueSession[]> {
-    const { now } = this.#database;
     const token = randomUUID();
     const rows = await this.#database.take({
       table: this.#sessions,
-      where: `app = ? AND due_at <= ${now}`,
+      where: `app = ? AND due_at <= ${this.#now}`,
       order: 'due_at',
       limit,
-      set: `due_at = ${now} + ?, token = ?`,
+      set: `due_at = ${this.#now} + ?, token = ?`,
       values: [[this.#application], [leaseMs, token]],
     });
     return rows.map((row) => ({
@@ -689,26 +674,25 @@ export class SqlStorage implements Storage {
   }
 
   async postpone({ id, token }: DueSession, liveMs: number): Promise<void> {
-    const set = `due_at = ${this.#database.now} + ?, token = NULL`;
+    const set = `due_at = ${this.#now} + ?, token = NULL`;
     const text = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? AND token = ?`;
-    await this.#database.query(text, [liveMs, this.#id(id), token]);
+    await this.#query(text, [liveMs, this.#id(id), token]);
   }
 
   // ---- rate limit
 
   async takeSlot(slots: number, perMs: number): Promise<number> {
-    const { now } = this.#database;
     if (this.#slots < slots) await this.#insertSlots(slots);
     const taken = await this.#database.take({
       table: this.#rate,
-      where: `app = ? AND taken_at <= ${now} - ? AND slot < ?`,
+      where: `app = ? AND taken_at <= ${this.#now} - ? AND slot < ?`,
       order: 'taken_at',
       limit: 1,
-      set: `taken_at = ${now}`,
+      set: `taken_at = ${this.#now}`,
       values: [[this.#application, perMs, slots], []],
     });
     if (taken.length > 0) return 0;
-    const text = `SELECT MIN(taken_at) + ? - ${now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
+    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
     const [row] = await this.#rows(text, [perMs, this.#application, slots]);
     if (row?.ms === null) this.#slots = 0; // somebody has emptied the table
     return Math.max(1, Number(row?.ms));
@@ -718,8 +702,8 @@ export class SqlStorage implements Storage {
     const columns = { id: '?', app: '?', slot: '?', taken_at: '0' };
     for (let from = 0; from < slots; from += STEP) {
       const some = Array.from({ length: Math.min(STEP, slots - from) }, (_, n) => from + n);
-      const rows = some.flatMap((slot) => [this.#id(String(slot)), this.#application, slot]);
-      await this.#database.query(this.#database.insertNew(this.#rate, columns, some.length), rows);
+      const rows = some.map((slot) => [this.#id(String(slot)), this.#application, slot]);
+      await this.#insertNew(this.#query, this.#rate, columns, rows);
     }
     this.#slots = slots;
   }
@@ -727,10 +711,9 @@ export class SqlStorage implements Storage {
   // ---- the storage itself
 
   async prune({ historyMs, receiptsMs }: { historyMs: number; receiptsMs: number }): Promise<boolean> {
-    const { now } = this.#database;
-    const logouts = `queue = ? AND state = 'done' AND ended_at < ${now} - ?`;
-    const sessions = `app = ? AND ended_at <= ${now} - ?`;
-    const references = `app = ? AND finished_at < ${now} - ?`;
+    const logouts = `queue = ? AND state = 'done' AND ended_at < ${this.#now} - ?`;
+    const sessions = `app = ? AND ended_at <= ${this.#now} - ?`;
+    const references = `app = ? AND finished_at < ${this.#now} - ?`;
     const removed = [
       await this.#remove(this.#jobs, logouts, [this.#id('logout'), historyMs], STEP),
       await this.#remove(this.#sessions, sessions, [this.#application, ENDED_SESSION_MS], STEP),
@@ -749,7 +732,7 @@ export class SqlStorage implements Storage {
   #removeReference(id: string, receiptsMs: number, limit: number): Promise<number> {
     return this.#database.transaction(async (query) => {
       const row = await this.#reference(query, id, this.#database.forUpdate);
-      const isOld = `SELECT 1 FROM ${this.#references} WHERE id = ? AND finished_at < ${this.#database.now} - ?`;
+      const isOld = `SELECT 1 FROM ${this.#references} WHERE id = ? AND finished_at < ${this.#now} - ?`;
       if (!row || (await query(isOld, [id, receiptsMs])).rows.length === 0) return 0; // it was opened again
       const count = await this.#remove(this.#jobs, 'id > ? AND id < ?', rangeOf(id), limit, query);
       if (count < limit) await query(`DELETE FROM ${this.#references} WHERE id = ?`, [id]);
@@ -762,12 +745,18 @@ export class SqlStorage implements Storage {
     where: string,
     values: Values,
     limit: number,
-    query = this.#database.query,
+    query = this.#query,
   ): Promise<number> {
     const { rows } = await query(`SELECT id FROM ${table} WHERE ${where} LIMIT ${limit}`, values);
     const ids = rows.map(({ id }) => id);
-    if (ids.length > 0) await query(`DELETE FROM ${table} WHERE id IN (${marks(ids)})`, ids);
+    await this.#changeAll(query, `DELETE FROM ${table}`, ids);
     return ids.length;
+  }
+
+  /** @param change an `UPDATE` or a `DELETE` of the rows with these ids @returns how many it changed */
+  async #changeAll(query: Query, change: string, ids: Values, and = ''): Promise<number> {
+    if (ids.length === 0) return 0;
+    return (await query(`${change} WHERE id IN (${marks(ids)}) ${and}`, ids)).count;
   }
 
   async birth(): Promise<string | undefined> {
@@ -783,20 +772,22 @@ export class SqlStorage implements Storage {
     return `${this.#application}/${id}`;
   }
 
-  #pauseId(kind: JobKind): string {
-    return this.#id(`${kind}-paused-until`);
+  async #addFact(id: string, value: number): Promise<void> {
+    await this.#insertNew(this.#query, this.#facts, { id: '?', value: '?' }, [[id, value]]);
   }
 
-  async #addFact(query: Query, id: string, value: number): Promise<void> {
-    await query(this.#database.insertNew(this.#facts, { id: '?', value: '?' }), [id, value]);
+  /** @returns how many of the rows were not there */
+  async #insertNew(query: Query, table: string, columns: Columns, rows: readonly Values[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    return (await query(this.#database.insertNew(table, columns, rows.length), rows.flat())).count;
   }
 
   async #rows(text: string, values: Values = []): Promise<readonly Row[]> {
-    return (await this.#database.query(text, values)).rows;
+    return (await this.#query(text, values)).rows;
   }
 
   async #count(text: string, values: Values): Promise<number> {
-    return (await this.#database.query(text, values)).count;
+    return (await this.#query(text, values)).count;
   }
 }
 

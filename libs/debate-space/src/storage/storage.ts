@@ -183,6 +183,11 @@ export interface OpenErasure {
   readonly running: boolean;
 }
 
+export function openErasure({ subject, state }: Job, of: Reference): OpenErasure {
+  const { reference, mode, paused, canceled, complete } = of;
+  return { subject, reference, mode, running: state === 'waiting' && !paused && !canceled && complete };
+}
+
 /** A finished erasure. */
 export interface Receipt {
   readonly job: Job;
