@@ -319,27 +319,6 @@ describe('the job runner', () => {
     expect(started).toEqual(['a', 'b', 'c']);
   });
 
-  it.each(['could not be renewed', 'ran out while the process hung'])(
-    'starts no job whose lease %s',
-    async (why) => {
-      work('logout', 1, 4);
-      const renew = jest.spyOn(storage, 'renew').mockImplementation(failing);
-      const giveBack = jest.spyOn(storage, 'giveBack');
-      await add('logout', 'a', 'b', 'c');
-      runner.start();
-      await settle(why === 'could not be renewed' ? LEASE_MS : LEASE_MS / 3 - 1);
-      jest.spyOn(storage, 'claim').mockResolvedValue({ claims: [], nextMs: undefined });
-      if (why !== 'could not be renewed') {
-        jest.spyOn(performance, 'now').mockReturnValue(performance.now() + LEASE_MS);
-        await settle(1); // the heartbeat
-        expect(usersOf(renew)).toEqual([['a']]);
-      }
-      await finishNext();
-      expect(started).toEqual(['a']);
-      expect(usersOf(giveBack)).toEqual([['b', 'c']]);
-    },
-  );
-
   it('does not start a job again that still runs here, and renews its new lease', async () => {
     work('logout', 2, 2);
     const renew = jest.spyOn(storage, 'renew').mockImplementation(failing);

@@ -30,10 +30,12 @@ import {
   openErasure,
   referenceKey,
   type Added,
+  type CanceledUsers,
   type Claim,
   type Claims,
   type Counts,
   type DueSession,
+  type EndedUser,
   type ErasureOutcome,
   type Job,
   type JobKind,
@@ -239,7 +241,7 @@ export class MemoryStorage implements Storage {
     outcome: ErasureOutcome,
     attempts: number,
     details: string,
-  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }> {
+  ): Promise<EndedUser> {
     const now = this.#now();
     const row = this.#jobs.erasure.get(id);
     if (!row?.list || row.job.state === 'done') return { isNew: false, finished: undefined };
@@ -270,9 +272,7 @@ export class MemoryStorage implements Storage {
     return some.length;
   }
 
-  async cancelErasures(
-    reference: string,
-  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }> {
+  async cancelErasures(reference: string): Promise<CanceledUsers> {
     const now = this.#now();
     const row = this.#references.get(referenceKey(reference));
     if (!row || row.reference.finishedAt !== undefined) return { more: false, finished: undefined };

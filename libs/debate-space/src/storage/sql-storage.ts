@@ -23,10 +23,12 @@ import {
   openErasure,
   referenceKey,
   type Added,
+  type CanceledUsers,
   type Claim,
   type Claims,
   type Counts,
   type DueSession,
+  type EndedUser,
   type ErasureOutcome,
   type ErasureRequests,
   type HostTransaction,
@@ -441,7 +443,7 @@ export class SqlStorage implements Storage {
     outcome: ErasureOutcome,
     attempts: number,
     details: string,
-  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }> {
+  ): Promise<EndedUser> {
     const id = this.#id(claim.id);
     return this.#database.transaction(async (query) => {
       const set = `${END}, outcome = ?, attempts = ?, details = ?, ended_at = ${this.#now}`;
@@ -513,9 +515,7 @@ export class SqlStorage implements Storage {
     return (await query(`SELECT id, uncertain FROM ${this.#jobs} WHERE ${parked} ${forUpdate}`, values)).rows;
   }
 
-  async cancelErasures(
-    reference: string,
-  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }> {
+  async cancelErasures(reference: string): Promise<CanceledUsers> {
     const { forUpdate } = this.#database;
     const id = this.#id(referenceKey(reference));
     const resumed = `CASE WHEN paused = 1 THEN ${this.#now} ELSE resumed_at END`; // first, because of MySQL

@@ -194,6 +194,20 @@ export interface Receipt {
   readonly reference: Reference;
 }
 
+export interface EndedUser {
+  /** Whether the user had not ended before. */
+  readonly isNew: boolean;
+  /** The reference if it is finished by this. */
+  readonly finished: Reference | undefined;
+}
+
+export interface CanceledUsers {
+  /** Whether there may be more users to cancel. */
+  readonly more: boolean;
+  /** The reference if it is finished by this. */
+  readonly finished: Reference | undefined;
+}
+
 /** What can be part of a transaction of the host's. */
 export interface ErasureRequests {
   /** At most 500 users, in one transaction with their reference. Users whom the reference has already, done or not, stay. */
@@ -267,14 +281,8 @@ export interface Storage extends ErasureRequests {
   /**
    * Ends an erasure, also when its lease was lost. Empties the sealed uid, and counts it in the reference.
    * @param details what the receipt says, as JSON
-   * @returns whether it had not ended before, and the reference if it is finished by this
    */
-  finishErasure(
-    claim: Claim,
-    outcome: ErasureOutcome,
-    attempts: number,
-    details: string,
-  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }>;
+  finishErasure(claim: Claim, outcome: ErasureOutcome, attempts: number, details: string): Promise<EndedUser>;
   /** @returns whether this changed the reference: it was neither finished, nor paused or not paused already */
   setPaused(reference: string, paused: boolean): Promise<boolean>;
   /** Makes some parked users of a reference due now. @returns how many: the caller loops until 0 */
@@ -282,11 +290,8 @@ export interface Storage extends ErasureRequests {
   /**
    * Cancels a reference, and removes some of the users of whom nothing was sent; uncertain parked ones become `canceled`.
    * The first call stops further work, before it removes anything.
-   * @returns whether there may be more, and the reference if it is finished by this
    */
-  cancelErasures(
-    reference: string,
-  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }>;
+  cancelErasures(reference: string): Promise<CanceledUsers>;
   /** The newest first. @param after the last one of the page before @param limit at most 1,000 */
   references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]>;
   /** Finished erasures of a reference, by id. @param after the last id of the page before @param limit at most 1,000 */
