@@ -14,22 +14,17 @@ const suites: Readonly<Record<string, () => Promise<Suite>>> = {
   delivery: () => import('./bench/delivery.js'),
   logout: () => import('./bench/logout.js'),
   storage: () => import('./bench/storage.js'),
-  users: () => import('./bench/users.js'),
   start: () => import('./bench/start.js'),
-  ends: () => import('./bench/ends.js'),
-  scale: () => import('./bench/scale.js'),
 };
 const { values, positionals } = parseArgs({
   options: {
     pairs: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '6' },
     pending: { type: 'string', default: '1000000' },
-    users: { type: 'string', default: '1000000' },
     backlog: { type: 'string', default: '20000' },
     guard: { type: 'boolean', default: false },
     size: { type: 'string', default: '1000000' },
     engines: { type: 'string', default: 'memory,sqlite,postgres,mariadb' },
-    simulate: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -44,10 +39,8 @@ await run({
   pairs: Number(values.pairs),
   rounds: Number(values.rounds),
   pending: Number(values.pending),
-  users: Number(values.users),
   backlog: Number(values.backlog),
   guard: values.guard,
   size: Number(values.size),
   engines: values.engines.split(',') as EngineName[],
-  isSimulated: values.simulate,
 });

@@ -1,25 +1,23 @@
 // Packs the libraries and the command line, and uses the tarballs as strangers would: in apps of `nest new` 10, 11 and 12.
-// One app of each with npm, and one with pnpm. `--full`: each with npm, pnpm and yarn, with every builder, and on every
-// Node.js. `--nest 11` and `--manager yarn` run the apps of this NestJS and this package manager only, and nothing else;
-// `--bundles` makes one file of an app, and nothing else.
+// One app of each with npm, and one with pnpm. `--nest 11` and `--manager yarn` run the apps of this NestJS and this package
+// manager only, and nothing else; `--bundles` makes one file of an app, and nothing else.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from './caught.js';
-import { adopt, buildersOf } from './check-package/adoption.js';
+import { adopt } from './check-package/adoption.js';
 import { tryBundles } from './check-package/bundles.js';
 import { tryCommandLine } from './check-package/command-line.js';
 import { checkContents } from './check-package/package-contents.js';
 import { npm, otherPackageManagers, type PackageManager } from './check-package/package-managers.js';
 import { scaffold } from './check-package/scaffold.js';
 import { tryStrictHost } from './check-package/strict-host.js';
-import { NODE_MAJORS, nodeBinary } from './node-binaries.js';
+import { nodeBinary } from './node-binaries.js';
 import { packages, packInto, runAsync, type Packed } from './packed.js';
 
 const { values } = parseArgs({
   options: {
-    full: { type: 'boolean' },
     nest: { type: 'string' },
     manager: { type: 'string' },
     bundles: { type: 'boolean' },
@@ -35,7 +33,7 @@ interface Adoption {
   readonly manager: PackageManager;
 }
 
-/** The versions of Node.js that the built apps of each NestJS run on, unless `--full` wants all. */
+/** The versions of Node.js that the built apps of each NestJS run on. */
 const NODES: Readonly<Record<Nest, readonly string[]>> = { 10: ['20'], 11: ['22'], 12: ['24', '26'] };
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'nestjs-debate-space': [
@@ -95,7 +93,6 @@ function adoptions(managers: Readonly<Record<'npm' | 'pnpm' | 'yarn', PackageMan
         nest === (values.nest ?? nest) && manager.name === (values.manager ?? manager.name),
     );
   }
-  if (values.full) return all;
   // pnpm's folders and a tsconfig without esModuleInterop are what jest in CommonJS mode stumbles over.
   return all.filter(({ nest, manager }) => manager === npm || (manager === managers.pnpm && nest === '10'));
 }
@@ -106,21 +103,19 @@ async function tryAdoption(
   packed: readonly Packed[],
 ): Promise<void> {
   const startedAt = Date.now();
-  const builders = values.full ? buildersOf(nest) : (['tsc'] as const);
-  const nodes = values.full ? NODE_MAJORS : NODES[nest];
+  const nodes = NODES[nest];
   const binaries = nodes.map((major) => nodeBinary(major, folder));
   const place = join(folder, `nest-${nest}-${manager.name}`);
   const name = `an app of nest new ${nest} with ${manager.name}`;
   try {
-    await adopt({ scaffold: scaffolds.get(nest) ?? '', place, manager, builders, binaries, packed });
+    await adopt({ scaffold: scaffolds.get(nest) ?? '', place, manager, binaries, packed });
   } catch (error) {
     throw new Error(`${name}: ${messageOf(error)}`, { cause: error });
   }
   const seconds = Math.round((Date.now() - startedAt) / 1000);
   console.log(
     `✓ ${name} adopts the plugin by nest add: unit and e2e tests pass, ` +
-      `the command line runs, and a build with ${builders.join(', ')} reports one logout on Node.js ` +
-      `${nodes.join(', ')} (${seconds} s)`,
+      `the command line runs, and the built app reports one logout on Node.js ${nodes.join(', ')} (${seconds} s)`,
   );
 }
 

@@ -5,10 +5,8 @@ export interface BenchOptions {
   readonly pairs: number;
   readonly rounds: number;
   readonly pending: number;
-  readonly users: number;
   readonly backlog: number;
   readonly guard: boolean;
   readonly size: number;
   readonly engines: readonly EngineName[];
-  readonly isSimulated: boolean;
 }

@@ -18,7 +18,6 @@ interface Programs {
   './delivery-service.ts': Serving;
   './logout-host.ts': Serving;
   './logout-service.ts': Serving;
-  './scale-service.ts': Serving;
   './storage-process.ts': object;
 }
 

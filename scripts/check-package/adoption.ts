@@ -15,56 +15,22 @@ const { peerDependencies = {} } = manifestOf(join(root, 'libs/debate-space'));
 const telemetry = `@opentelemetry/api@${String(peerDependencies['@opentelemetry/api'])}`;
 const packages = ['express-session', '@types/express-session', telemetry];
 
-const bundlerPlugins = [
-  'webpack-node-externals',
-  'tsconfig-paths-webpack-plugin',
-  'fork-ts-checker-webpack-plugin',
-];
-
-/** The builders of `nest build`, and the packages that they need where the Nest CLI does not bring them. */
-const packagesOfBuilder = {
-  tsc: [],
-  swc: ['@swc/cli', '@swc/core'],
-  webpack: ['webpack', 'ts-loader', ...bundlerPlugins],
-  rspack: ['@rspack/core', ...bundlerPlugins],
-};
-
-type Builder = keyof typeof packagesOfBuilder;
-
-/** Yarn refuses releases whose packages for other platforms the registry lacks. Every Nest CLI takes these. */
-const COMPLETE_RELEASES: Readonly<Record<string, string>> = { '@swc/core': '~1.15.18' };
-
-/** The webpack builder of NestJS 12 refuses ES modules, which its scaffold has. */
-export function buildersOf(nest: string): Builder[] {
-  return ['tsc', 'swc', nest === '12' ? 'rspack' : 'webpack'];
-}
-
 interface Adoption {
   /** The app's folder as `nest new` left it. */
   readonly scaffold: string;
   /** Where this adoption happens. */
   readonly place: string;
   readonly manager: PackageManager;
-  readonly builders: readonly Builder[];
   /** Of Node.js: the built app runs on one after the other. */
   readonly binaries: readonly string[];
   /** The plugin and what it depends on, the simulator and the command line. */
   readonly packed: readonly Packed[];
 }
 
-export async function adopt({
-  scaffold,
-  place,
-  manager,
-  builders,
-  binaries,
-  packed,
-}: Adoption): Promise<void> {
+export async function adopt({ scaffold, place, manager, binaries, packed }: Adoption): Promise<void> {
   copyScaffold(scaffold, place, packed);
   const tarballs = packed.map(({ tarball }) => `file:${tarball}`);
   await manager.add(place, [...tarballs, ...packages]);
-  const needed = builders.flatMap((builder) => peersOfNestCli(place, packagesOfBuilder[builder]));
-  if (needed.length > 0) await manager.add(place, needed);
   await nestAdd(place, manager);
 
   writeHost(place);
@@ -75,21 +41,12 @@ export async function adopt({
   const bin = join(place, 'node_modules/.bin/debate-space-simulator');
   await withSimulator(bin, {}, async (authUrl) => {
     await examine(place, { DEBATE_SPACE_AUTH_URL: authUrl });
-    for (const builder of builders) {
-      rmSync(join(place, 'dist'), { recursive: true, force: true });
-      await manager.exec(place, 'nest', ['build', '--builder', builder]);
-      const main = ['dist/main.js', 'dist/src/main.js'].find((path) => existsSync(join(place, path)));
-      assert.ok(main, `nest build --builder ${builder} has built no main.js`);
-      for (const node of binaries) await logOutOnce(node, place, main, authUrl);
-    }
+    rmSync(join(place, 'dist'), { recursive: true, force: true });
+    await manager.exec(place, 'nest', ['build', '--builder', 'tsc']);
+    const main = ['dist/main.js', 'dist/src/main.js'].find((path) => existsSync(join(place, path)));
+    assert.ok(main, 'nest build has built no main.js');
+    for (const node of binaries) await logOutOnce(node, place, main, authUrl);
   });
-}
-
-/** Those of `names` that the app's Nest CLI leaves to the app, in the versions that it takes. */
-function peersOfNestCli(place: string, names: readonly string[]): string[] {
-  const { peerDependencies = {} } = manifestOf(join(place, 'node_modules/@nestjs/cli'));
-  const ranges: Readonly<Record<string, string>> = { ...peerDependencies, ...COMPLETE_RELEASES };
-  return names.filter((name) => peerDependencies[name]).map((name) => `${name}@${String(ranges[name])}`);
 }
 
 /** Twice: the second time, nothing changes. */

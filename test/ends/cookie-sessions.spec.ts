@@ -13,7 +13,6 @@ import { eventsOf } from 'debate-space-fixtures/events.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
-import type { Act } from 'debate-space-fixtures/session-host.js';
 
 const scene = scenario();
 
@@ -87,15 +86,6 @@ describe.each(cookieHosts)('on $name:', (kind) => {
     expect(await scene.logouts()).toEqual(['alice', 'alice']);
   });
 
-  it('a user who logs in and out twice is reported twice', async () => {
-    const browser = await logInAlice(await start(kind));
-    await browser.post('/act');
-    await browser.post('/login', { uid: 'alice' });
-    await browser.post('/act');
-    expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await scene.logouts()).toEqual(['alice', 'alice']);
-  });
-
   const failures: { readonly name: string; readonly uid: SessionCookie['uid'] }[] = [
     {
       name: 'throws',
@@ -134,51 +124,6 @@ describe('a uid function that never answers', () => {
     await stopping;
     expect(scene.service.received.logouts).toEqual([]);
   });
-});
-
-describe('a cookie that is cut into chunks', () => {
-  /** Not signed: what is tested is how it is put together. */
-  const uid = (value: string): string =>
-    (JSON.parse(Buffer.from(value, 'base64url').toString()) as { user: string }).user;
-  const setCookies = (user: string | undefined, chunks: number): string[] => {
-    const value = Buffer.from(JSON.stringify({ user, basket: 'x'.repeat(30 * chunks) })).toString(
-      'base64url',
-    );
-    const length = Math.ceil(value.length / chunks);
-    const cookies: Record<string, string> = {
-      session: '',
-      'session.0': '',
-      'session.1': '',
-      'session.2': '',
-    };
-    for (let n = 0; user !== undefined && n < chunks; n += 1)
-      cookies[chunks === 1 ? 'session' : `session.${n}`] = value.slice(n * length, (n + 1) * length);
-    return Object.entries(cookies).map(
-      ([name, of]) => `${name}=${of}; Path=/${of === '' ? '; Max-Age=0' : ''}`,
-    );
-  };
-  const changes = [
-    { before: 2, after: 3 },
-    { before: 3, after: 2 },
-    { before: 1, after: 2 },
-    { before: 2, after: 1 },
-  ];
-  it.each(changes)(
-    "is not reported when the same user's $before chunks become $after, and is when they are cleared",
-    async ({ before, after }) => {
-      let next = setCookies('alice', before);
-      const act: Act = (_, response) => response.setHeader('Set-Cookie', next);
-      const host = await scene.start({ act }, { session: { cookies: [{ name: 'session', uid }] } });
-      const browser = new Browser(host.url);
-      for (const cookies of [next, setCookies('alice', after)]) {
-        next = cookies;
-        await browser.post('/act');
-      }
-      next = setCookies(undefined, 1);
-      await browser.post('/act');
-      expect(await scene.logouts()).toEqual(['alice']);
-    },
-  );
 });
 
 @Controller()

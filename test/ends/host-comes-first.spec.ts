@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { memoryStorage, type SessionRecord, type SessionUid } from 'nestjs-debate-space';
-import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { eventsOf, firstEvent } from 'debate-space-fixtures/events.js';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { eventsOf } from 'debate-space-fixtures/events.js';
 import { FlakyStorage, replacing } from 'debate-space-fixtures/flaky-storage.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
@@ -52,28 +52,14 @@ describe('the host comes first', () => {
     expect(down).toEqual(without);
   });
 
-  it('a uid resolver that throws is an event and a log line, and the host’s requests are answered', async () => {
-    const uid = (): string => {
-      throw new TypeError('no such field');
-    };
-    const warnings: unknown[] = [];
-    const logger = {
-      log: () => undefined,
-      error: () => undefined,
-      warn: (line: unknown) => warnings.push(line),
-    };
-    const host = await scene.start({ act: destroy, logger }, { session: { uid } });
-    const fault = firstEvent(host.app, 'fault');
-    const browser = new Browser(host.url);
-    expect(await browser.post('/login', { uid: 'alice' })).toBe('hello alice');
-    expect(await browser.post('/act')).toBe('logged out');
-    expect(await fault).toEqual({ type: 'fault', where: 'session.uid', error: 'TypeError' });
-    await scene.stop();
-    expect(warnings.join('\n')).toContain('session.uid (TypeError)');
-    expect(scene.service.received.logouts).toEqual([]);
-  });
-
   const resolvers = [
+    {
+      name: 'throws at every session',
+      uid: (): string => {
+        throw new TypeError('no such field');
+      },
+      ended: [],
+    },
     {
       name: 'throws at a session without a user',
       uid: (s: SessionRecord) => (s.user as { uid: string }).uid,
@@ -97,54 +83,6 @@ describe('the host comes first', () => {
       expect(scene.service.received.logouts).toEqual(ended);
     },
   );
-
-  const mixtures: { readonly name: string; readonly act: Act }[] = [
-    {
-      name: 'store.clear',
-      act: (_, __, store) => {
-        store.clear?.();
-      },
-    },
-    {
-      name: 'store.destroy of a guest’s session',
-      act: (request, _, store) => {
-        store.destroy(request.sessionID);
-      },
-    },
-  ];
-  it.each(mixtures)('$name and a login in one handler come to the store in this order', async ({ act }) => {
-    const acting: Act = (request, response, of) => {
-      if (!('basket' in request.session)) {
-        Object.assign(request.session, { basket: 1 });
-        return;
-      }
-      act(request, response, of);
-      request.session.user = { uid: 'bob' };
-    };
-    const host = await scene.start({ act: acting });
-    const browser = new Browser(host.url);
-    await browser.post('/act'); // gets a guest's session
-    await browser.post('/act');
-    expect(await browser.get('/whoami')).toBe('bob');
-  });
-
-  it('a durable storage that takes its time is not waited for, and nothing is lost', async () => {
-    const stored = new Latch();
-    const storage = replacing(await scene.sqlite(), (sqlite) => ({
-      addLogouts: async (logouts) => {
-        await stored.passed;
-        await sqlite.addLogouts(logouts);
-      },
-    }));
-    const host = await scene.start({ act: destroy }, { storage, logout: { storageTimeoutMs: 200 } });
-    const browser = await logInTo(host, 'alice');
-    expect(await browser.post('/act')).toBe('logged out');
-    expect(await browser.get('/whoami')).toBe('nobody');
-    const stopped = scene.stop();
-    stored.open();
-    await stopped;
-    expect(new Set(scene.service.received.logouts)).toEqual(new Set(['alice']));
-  });
 
   it('a shutdown waits for what the storage is storing', async () => {
     const [storing, stored] = [new Latch(), new Latch()];
@@ -177,19 +115,5 @@ describe('the host comes first', () => {
     flaky.state = 'silent';
     expect(await browser.post('/act')).toBe('logged out');
     await scene.stop();
-  });
-
-  it('a frozen store is an event, and the app answers requests', async () => {
-    const store = Object.freeze({ get: () => undefined, set: () => undefined, destroy: () => undefined });
-    const warnings: unknown[] = [];
-    const logger = {
-      log: () => undefined,
-      error: () => undefined,
-      warn: (line: unknown) => warnings.push(line),
-    };
-    const host = await scene.start({ logger }, { session: { store } });
-    expect(await new Browser(host.url).get('/whoami')).toBe('nobody');
-    await scene.stop();
-    expect(warnings.join('\n')).toContain('session store (TypeError)');
   });
 });

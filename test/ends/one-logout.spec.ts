@@ -5,9 +5,8 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import session from 'express-session';
 import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
+import { sessionSettings, sessionsIn } from 'debate-space-fixtures/account.js';
 import { Browser } from 'debate-space-fixtures/browser.js';
-import { settings } from 'debate-space-fixtures/express-account.js';
-import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 
@@ -81,7 +80,7 @@ const platforms: { readonly platform: string; readonly create: (root: Type) => P
       platform: 'Express',
       create: async (root) => {
         const app = await NestFactory.create<NestExpressApplication>(root, { logger: false });
-        return app.use(session(settings));
+        return app.use(session(sessionSettings));
       },
     },
     {

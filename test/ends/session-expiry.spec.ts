@@ -13,7 +13,7 @@ import { firstEvent } from 'debate-space-fixtures/events.js';
 import { FallibleStore } from 'debate-space-fixtures/fallible-store.js';
 import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
 import { fastifyLogins } from 'debate-space-fixtures/fastify-logins.js';
-import { FlakyStorage, replacing } from 'debate-space-fixtures/flaky-storage.js';
+import { replacing } from 'debate-space-fixtures/flaky-storage.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
 import { postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
 import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
@@ -86,24 +86,6 @@ describe('session.expiry, over two processes with one storage,', () => {
     await received(1); // until it is used no more
   });
 
-  it('each session of a user is reported once, by its logout or when it expires', async () => {
-    await startTwo();
-    const [browser] = await logIn(['alice', 'alice', 'bob']);
-    await browser?.post(`${urlOf(1)}/act`);
-    await received(3);
-    await pause(4 * SWEEP_MS);
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'alice', 'bob']);
-  });
-
-  it('a session that was deleted behind the store’s back is reported when it would have expired', async () => {
-    await startTwo();
-    await logIn(['alice']);
-    const { sessions } = stores[0] as unknown as { sessions: Record<string, string> };
-    for (const sid of Object.keys(sessions)) Reflect.deleteProperty(sessions, sid);
-    await received(1);
-    expect(await scene.logouts()).toEqual(['alice']);
-  });
-
   it('a session whose cookie is shortened without being saved is reported when it has expired', async () => {
     await startTwo({
       shorten: ({ session: own }) => {
@@ -140,29 +122,6 @@ describe('session.expiry, over two processes with one storage,', () => {
       expect(await scene.logouts()).toHaveLength(logouts.length);
     },
   );
-
-  it.each([
-    ['in at the first and out at the second', () => [0, 1]],
-    ['in and out at one of them, and then at the other', (round: number) => [round, round]],
-    ['in and out at each of them in turn', (round: number) => [round, round + 1]],
-  ] as const)('each logout of a user who goes %s, again and again, is reported', async (_what, places) => {
-    await startTwo(
-      {
-        leave: (request) => {
-          delete request.session.user;
-          return save(request);
-        },
-      },
-      LONG_MS,
-    );
-    const browser = new Browser(urlOf(0));
-    for (let round = 0; round < 6; round += 1) {
-      const [login = 0, logout = 0] = places(round);
-      await browser.post(`${urlOf(login)}/login`, { uid: 'alice' });
-      await browser.post(`${urlOf(logout)}/act?name=leave`);
-    }
-    expect(await scene.logouts()).toHaveLength(6);
-  });
 
   it.each([
     ['who is replaced by bob after another request has removed her', 'enter', 'bob', LONG_MS],
@@ -245,25 +204,6 @@ describe('session.expiry', () => {
     await fault;
     expect(await scene.logouts()).toEqual([]);
   });
-
-  it.each(['failing', 'silent'] as const)(
-    'a logout is reported although the storage is %s, and its session forgotten when the storage is back',
-    async (outage) => {
-      const flaky = new FlakyStorage();
-      const host = await start(new session.MemoryStore(), flaky.engineWith(await scene.sqlite()));
-      const browser = await logInTo(host, 'alice');
-      flaky.state = outage;
-      expect(await browser.post('/act')).toBe('done');
-      await received(1);
-      flaky.answer();
-      await logInTo(host, 'bob');
-      while (!scene.service.received.logouts.includes('bob')) await pause(20); // who expires after her
-      await pause(4 * SWEEP_MS);
-      const logouts = await scene.logouts();
-      expect(new Set(logouts)).toEqual(new Set(['alice', 'bob']));
-      if (outage === 'failing') expect(logouts).toHaveLength(2); // a silent one may have stored it as well
-    },
-  );
 
   it('a login stores its session although the app closes at the same time', async () => {
     const steps: string[] = [];

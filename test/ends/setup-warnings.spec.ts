@@ -120,6 +120,7 @@ describe('a session with a user in which no uid is found', () => {
     ['a token', `${Buffer.from('{"alg":"none"}').toString('base64url')}.YWxpY2U.c2ln`, 'is a token'],
     ['[object Object]', '[object Object]', 'is the text of a value that is none'],
     ['a number that is rounded', 2 ** 53, 'is a number beyond 2^53 - 1'],
+    ['a path with a dot segment', 'a/../b', 'has a dot segment'],
   ])('is one warning that says why when its uid is %s', async (_what, kept, problem) => {
     const put = ({ session: own }: Request): void => void Object.assign(own, { passport: { user: kept } });
     const own: SessionUid = (session) => (session.passport as { user: unknown } | undefined)?.user;

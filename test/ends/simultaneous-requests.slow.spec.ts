@@ -1,50 +1,46 @@
 import { describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request, Response } from 'express';
 import session, { type SessionData } from 'express-session';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
-import { called } from 'debate-space-fixtures/session-jobs.js';
-import 'debate-space-fixtures/session-host.js'; // says what a session of the tests holds
+import { logIn, uidIn, type ExpressLogin, type SessionHost } from 'debate-space-fixtures/session-host.js';
+import { called, destroySession } from 'debate-space-fixtures/session-jobs.js';
 import { interleavings, Steps } from 'debate-space-fixtures/steps.js';
 
 type Taker = 'one' | 'other';
 type Step = () => Promise<void>;
 
-/** The session of a request, on either platform. */
-interface StackSession {
-  destroy(): Promise<void>;
-  regenerate(): Promise<void>;
-  save(): Promise<void>;
-  user: { uid: string } | undefined;
-}
+const regenerate = ({ session }: Request): Promise<void> => called((done) => session.regenerate(done));
+const save = ({ session }: Request): Promise<void> => called((done) => session.save(done));
 
 /** What a request does, with a step before each call of the store and after it. */
 const requests = {
-  'renews its session': async (own: StackSession, uid: string, step: Step) => {
+  'renews its session': async (request: Request, uid: string, step: Step) => {
     await step();
-    await own.regenerate();
+    await regenerate(request);
     await step();
-    own.user = { uid };
-    await own.save();
-    await step();
-  },
-  'regenerates its session for nobody': async (own: StackSession, _: string, step: Step) => {
-    await step();
-    await own.regenerate();
+    request.session.user = { uid };
+    await save(request);
     await step();
   },
-  'destroys its session': async (own: StackSession, _: string, step: Step) => {
+  'regenerates its session for nobody': async (request: Request, _: string, step: Step) => {
     await step();
-    await own.destroy();
-    await step();
-  },
-  'removes its user': async (own: StackSession, _: string, step: Step) => {
-    await step();
-    own.user = undefined;
-    await own.save();
+    await regenerate(request);
     await step();
   },
-  'only reads': async (_: StackSession, __: string, step: Step) => {
+  'destroys its session': async (request: Request, _: string, step: Step) => {
+    await step();
+    await destroySession(request);
+    await step();
+  },
+  'removes its user': async (request: Request, _: string, step: Step) => {
+    await step();
+    request.session.user = undefined;
+    await save(request);
+    await step();
+  },
+  'only reads': async (_: Request, __: string, step: Step) => {
     await step();
     await step();
   },
@@ -79,8 +75,10 @@ const stepOf = (url: string): Step => {
   const [uid, taker] = [query(url).get('uid') ?? '', query(url).get('taker') ?? ''];
   return () => running.get(uid)?.next(taker) ?? Promise.resolve();
 };
-const act = (url: string, own: StackSession): Promise<void> =>
-  requests[query(url).get('does') as Name](own, query(url).get('uid') ?? '', stepOf(url));
+const act = (request: Request): Promise<void> => {
+  const { originalUrl: url } = request;
+  return requests[query(url).get('does') as Name](request, query(url).get('uid') ?? '', stepOf(url));
+};
 /** A request that acts begins with a step, and its last one is over when its response is closed. */
 const begin = async (url: string, response: { once(event: 'close', done: () => void): unknown }) => {
   response.once('close', () =>
@@ -110,7 +108,7 @@ class Reading {
   }
 }
 
-const onExpress = (options: { rolling: boolean; saveUninitialized: boolean }) => async () => {
+function start(): Promise<SessionHost> {
   const reading = new Reading();
   class SteppingStore extends session.MemoryStore {
     override get(sid: string, callback: Answer): void {
@@ -118,44 +116,23 @@ const onExpress = (options: { rolling: boolean; saveUninitialized: boolean }) =>
     }
   }
   const store = new SteppingStore();
-  const sessions = session({ secret: 'only for tests', resave: false, ...options, store });
-  const sessionIn = (request: Request): StackSession => ({
-    destroy: () => called((done) => request.session.destroy(done)),
-    regenerate: () => called((done) => request.session.regenerate(done)),
-    save: () => called((done) => request.session.save(done)),
-    get user() {
-      return request.session.user;
-    },
-    set user(user) {
-      request.session.user = user;
-    },
-  });
-  return scene.start(
-    {
-      store,
-      act: (request) => act(request.originalUrl, sessionIn(request)),
-      login: {
-        mount: (app) => {
-          app.use(async (request: Request, response: Response, next: () => void) => {
-            if (request.path === '/act') {
-              await begin(request.originalUrl, response);
-              reading.next(request.originalUrl);
-            }
-            next();
-          });
-          app.use(sessions);
-        },
-        logIn: (request, _, uid) => {
-          request.session.user = { uid };
-        },
-        uidIn: (request) => request.session.user?.uid,
-      },
-    },
-    { logout: { concurrency: 50 } },
-  );
-};
-
-const stacks = [{ name: 'Express', start: onExpress({ rolling: false, saveUninitialized: false }) }];
+  const mount = (app: NestExpressApplication): void => {
+    app.use(async (request: Request, response: Response, next: () => void) => {
+      if (request.path === '/act') {
+        await begin(request.originalUrl, response);
+        reading.next(request.originalUrl);
+      }
+      next();
+    });
+    app.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false, store }));
+  };
+  const login: ExpressLogin = {
+    mount,
+    logIn: (request, _, uid) => logIn(request, uid),
+    uidIn: (request) => uidIn(request),
+  };
+  return scene.start({ store, act, login }, { logout: { concurrency: 50 } });
+}
 
 /** @returns whether the browser is logged out afterwards */
 async function browse(
@@ -188,33 +165,30 @@ const isLoggedOutBetween = (order: readonly Taker[], leaving: Name): boolean =>
  */
 const hasComeLate = (order: readonly Taker[]): boolean => at(order, 'other', 1) > at(order, 'one', RENEWING);
 
-describe.each(stacks)(
-  'on $name, of two requests of one browser, in every order of their steps',
-  ({ start }) => {
-    it.each(pairs)(
-      'one %s and the other %s: the user whose browser is left without a session is reported',
-      async (one, other) => {
-        const host = await start();
-        const isRenewal = one === 'renews its session' && other !== 'only reads';
-        const ended: string[] = [];
-        const mayBeReported = new Set<string>();
-        /** By a request that had read the session before it was destroyed: the user wanted to leave. */
-        const savedBack: string[] = [];
-        for (const order of interleavings<Taker>('one', stepsOf(one), 'other', stepsOf(other))) {
-          const uid = order.map((taker) => (taker === 'one' ? '1' : '2')).join('');
-          const isLoggedOut = await browse(host, uid, order, { one, other });
-          if (isRenewal && hasComeLate(order)) mayBeReported.add(uid);
-          else if (isLoggedOut) ended.push(uid);
-          else if (isRenewal && isLoggedOutBetween(order, other)) mayBeReported.add(uid);
-          else if (one === 'destroys its session') savedBack.push(uid);
-        }
-        const reported = await scene.logouts();
-        expect([...ended, ...savedBack].filter((uid) => !reported.includes(uid))).toEqual([]);
-        // While one is renewing its session, a user may be told of too often: session-endings.md, rule 6.
-        const right = isRenewal ? reported : [...ended, ...savedBack, ...mayBeReported];
-        expect(reported.filter((uid) => !right.includes(uid))).toEqual([]);
-      },
-      120_000,
-    );
-  },
-);
+describe('of two requests of one browser, in every order of their steps,', () => {
+  it.each(pairs)(
+    'one %s and the other %s: the user whose browser is left without a session is reported',
+    async (one, other) => {
+      const host = await start();
+      const isRenewal = one === 'renews its session' && other !== 'only reads';
+      const ended: string[] = [];
+      const mayBeReported = new Set<string>();
+      /** By a request that had read the session before it was destroyed: the user wanted to leave. */
+      const savedBack: string[] = [];
+      for (const order of interleavings<Taker>('one', stepsOf(one), 'other', stepsOf(other))) {
+        const uid = order.map((taker) => (taker === 'one' ? '1' : '2')).join('');
+        const isLoggedOut = await browse(host, uid, order, { one, other });
+        if (isRenewal && hasComeLate(order)) mayBeReported.add(uid);
+        else if (isLoggedOut) ended.push(uid);
+        else if (isRenewal && isLoggedOutBetween(order, other)) mayBeReported.add(uid);
+        else if (one === 'destroys its session') savedBack.push(uid);
+      }
+      const reported = await scene.logouts();
+      expect([...ended, ...savedBack].filter((uid) => !reported.includes(uid))).toEqual([]);
+      // While one is renewing its session, a user may be told of too often: session-endings.md, rule 6.
+      const right = isRenewal ? reported : [...ended, ...savedBack, ...mayBeReported];
+      expect(reported.filter((uid) => !right.includes(uid))).toEqual([]);
+    },
+    120_000,
+  );
+});

@@ -112,41 +112,6 @@ redisServer.describe('connect-redis', () => {
   });
 });
 
-/** Lists rows of a table, as better-sqlite3-session-store: no row has the id of its session as a key. */
-class RowStore extends session.MemoryStore {
-  override all(callback: (error: unknown, rows?: never) => void): void {
-    super.all((error, sessions) => {
-      const rows = Object.entries(sessions ?? {}).map(([sid, row]) => ({ sid, sess: JSON.stringify(row) }));
-      callback(error, rows as never);
-    });
-  }
-}
-
-describe('a store that cannot list its sessions with their ids', () => {
-  it('is cleared twice: each user with a request is reported, and one warning says what cannot be seen', async () => {
-    const store = new RowStore();
-    const [waiting, done] = [new Latch(2), new Latch()];
-    const warnings: string[] = [];
-    const quiet = (): void => undefined;
-    const warn = (message: unknown): unknown => warnings.push(String(message));
-    const act = async (): Promise<void> => {
-      waiting.open();
-      await done.passed;
-    };
-    const host = await scene.start({ store, act, logger: { log: quiet, error: quiet, warn } });
-    const browsers = await Promise.all(['alice', 'bob', 'carol'].map((uid) => logInTo(host, uid)));
-    const underWay = browsers.slice(0, 2).map((browser) => browser.post('/act'));
-    await waiting.passed;
-    await jobs.clear(store);
-    await jobs.clear(store);
-    done.open();
-    await Promise.all(underWay);
-    const known = (await scene.logouts()).filter((uid) => uid !== 'carol');
-    expect([...new Set(known)].toSorted()).toEqual(['alice', 'bob']);
-    expect(warnings.filter((line) => /clear/i.test(line))).toHaveLength(1);
-  });
-});
-
 /** Counts how often it is read. */
 class CountingStore extends session.MemoryStore {
   reads = 0;
@@ -210,34 +175,12 @@ describe('a store whose methods take no arguments by their length, and that call
     expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('does not have a user reported who logs in again', async () => {
-    const renew: Act = async ({ session }) => {
-      await called((done) => session.regenerate(done));
-    };
-    const { starting } = start(async (request, response, store) => {
-      await renew(request, response, store);
-      request.session.user = { uid: 'alice' };
-    });
-    const browser = await logInTo(await starting, 'alice');
-    await browser.post('/act');
-    expect(await browser.get('/whoami')).toBe('alice');
-    expect(await scene.logouts()).toEqual([]);
-  });
-
   it.each(['destroy', 'removeUser'] as const)('has a session reported that a job ends: %s', async (job) => {
     const { store, starting } = start(() => undefined);
     const browser = await logInTo(await starting, 'alice');
     await jobs[job](store, await onlySid(store));
     expect(await browser.get('/whoami')).toBe('nobody');
     expect(await scene.logouts()).toEqual(['alice']);
-  });
-
-  it('has each session reported that a job clears', async () => {
-    const { store, starting } = start(() => undefined);
-    const host = await starting;
-    for (const uid of ['alice', 'bob']) await logInTo(host, uid);
-    await jobs.clear(store);
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
   });
 });
 

@@ -1,15 +1,17 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import session from 'express-session';
+import { inspect } from 'node:util';
 import {
   DebateSpaceEvents,
   DebateSpaceModule,
   DebateSpaceOptionsError,
   DebateSpaceService,
   InjectDebateSpace,
+  memoryStorage,
   type DebateSpaceModuleOptions,
   type DebateSpaceOptionsFactory,
 } from 'nestjs-debate-space';
@@ -119,25 +121,76 @@ describe('DebateSpaceModule', () => {
   });
 
   it('stops the boot with one error that names every problem and no secret', async () => {
-    const options = {
-      apiKey: '',
-      secretKey: 7,
-      authUrl: 'http://debate.example.org',
-      logout: { lifetimeSeconds: 600 },
-    };
+    const logout = { lifetimeSeconds: 600, audiance: 'the service' };
+    const options = { apiKey: '', secretKey: 7, authUrl: 'http://debate.example.org', logout };
     const booting = boot(DebateSpaceModule.forRoot(options as unknown as DebateSpaceModuleOptions));
-    await expect(booting).rejects.toThrow(DebateSpaceOptionsError);
-    const { problems } = (await booting.catch(
-      (error: unknown) => error as DebateSpaceOptionsError,
-    )) as DebateSpaceOptionsError;
-    for (const option of ['apiKey', 'secretKey', 'applicationName', 'authUrl', 'logout.lifetimeSeconds']) {
-      expect(problems.filter((problem) => problem.option === option)).toHaveLength(1);
-    }
+    const error = await booting.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(DebateSpaceOptionsError);
+    const named = (error as DebateSpaceOptionsError).problems.map(({ option }) => option);
+    expect(named.toSorted()).toEqual([
+      ...['apiKey', 'applicationName', 'authUrl', 'logout.audiance', 'logout.lifetimeSeconds', 'secretKey'],
+    ]);
   });
 
-  it('names the missing options when it gets none', async () => {
-    const nothing = undefined as unknown as DebateSpaceModuleOptions;
-    await expect((async () => boot(DebateSpaceModule.forRoot(nothing)))()).rejects.toThrow('- apiKey');
+  const apiKey = 'an API key of a test';
+  const secretKey = 'a secret key of a test without a comma';
+  it.each<[string, string, Partial<DebateSpaceModuleOptions>]>([
+    ['apiKey', 'secretKey', { apiKey: secretKey }],
+    ['applicationName', 'secretKey', { applicationName: secretKey }],
+    ['logout.issuer', 'secretKey', { logout: { issuer: secretKey } }],
+    ['logout.audience', 'secretKey', { logout: { audience: ['a', secretKey] } }],
+    ['storageKey', 'secretKey', { storageKey: secretKey }],
+    ['storageKey', 'secretKey', { storageKey: ['a storage key of a test', secretKey] }],
+    ['storageKey', 'secretKey', { storageKey: secretKey, secretKey: () => secretKey }],
+    ['storageKey', 'apiKey', { storageKey: apiKey }],
+  ])('stops the boot when %s is the %s, and shows neither', async (option, key, options) => {
+    const given = { ...using(scene.service), apiKey, secretKey, ...options };
+    const booting = boot(DebateSpaceModule.forRoot(given));
+    const error = (await booting.catch((reason: unknown) => reason)) as DebateSpaceOptionsError;
+    const problem = `has the value of ${key}`;
+    expect(error.problems).toEqual([{ option, problem, hint: 'give it its own' }]);
+    for (const value of [apiKey, secretKey]) expect(inspect(error)).not.toContain(value);
+  });
+
+  it('stops the boot when secretKey is not Base64, and shows it to nobody', async () => {
+    const options = { ...using(scene.service), secretKey: 'planted!', secretKeyEncoding: 'base64' } as const;
+    const error = await boot(DebateSpaceModule.forRoot(options)).catch((reason: unknown) => reason);
+    expect(inspect(error)).toContain(
+      "secretKey is not Base64, and secretKeyEncoding is 'base64'; hint: copy",
+    );
+    expect(inspect(error)).not.toContain('planted');
+  });
+
+  it('takes a session of the host in session.uid, whatever its type', () => {
+    interface SessionData {
+      readonly user?: { readonly id: string };
+    }
+    const uid = ({ user }: SessionData): string | undefined => user?.id;
+    class OptionsFactory implements DebateSpaceOptionsFactory<SessionData> {
+      createDebateSpaceOptions(): DebateSpaceModuleOptions<SessionData> {
+        return { ...using(scene.service), session: { uid } };
+      }
+    }
+    const required = { ...keys, applicationName: 'demo' };
+    // `npm run typecheck` is the test.
+    const modules = (): DynamicModule[] => [
+      DebateSpaceModule.forRoot({ ...required, session: { uid } }),
+      DebateSpaceModule.forRoot({
+        ...required,
+        session: { uid: (session: SessionData) => session.user?.id },
+      }),
+      DebateSpaceModule.forRoot({ ...required, session: { uid: (session) => String(session.userId) } }),
+      DebateSpaceModule.forRootAsync({ useFactory: () => ({ ...required, session: { uid } }) }),
+      DebateSpaceModule.forRootAsync({ useClass: OptionsFactory }),
+      DebateSpaceModule.forRootAsync({
+        useFactory: (): DebateSpaceModuleOptions => ({
+          ...required,
+          // @ts-expect-error -- no such option: only the return type of a factory tells TypeScript
+          logout: { audiance: 'the service', concurrency: 2 },
+        }),
+      }),
+    ];
+    expect(modules()).toHaveLength(6);
   });
 
   it.each([
@@ -163,26 +216,6 @@ describe('DebateSpaceModule', () => {
     expect(context.get(DebateSpaceService)).toBeInstanceOf(DebateSpaceService);
   });
 
-  it.each<[string, number, Partial<DebateSpaceModuleOptions>]>([
-    ['with one API key warns once, with the option that fixes it', 1, {}],
-    ['with API keys of their own warns of nothing', 0, { apiKey: 'another-api-key' }],
-    ['with one API key, one of them without a limit, warns of nothing', 0, { http: { rateLimit: false } }],
-    ['with one API key for two services warns of nothing', 0, { authUrl: 'https://other.example' }],
-  ])('for two applications in one host %s', async (_what, count, options) => {
-    const warnings: string[] = [];
-    const warn = (line: unknown) => warnings.push(String(line));
-    const logger = { log: () => undefined, error: () => undefined, warn };
-    const of = (name: string, more: Partial<DebateSpaceModuleOptions> = {}) =>
-      DebateSpaceModule.forRoot({ ...using(scene.service), ...more, name });
-    @Module({ imports: [of('youth'), of('town', options)] })
-    class App {}
-    const context = await NestFactory.createApplicationContext(App, { logger });
-    await context.close();
-    const found = warnings.filter((line) => line.includes('one API key'));
-    expect(found).toHaveLength(count);
-    for (const line of found) expect(line).toContain('hint: set http.rateLimit of each to its share');
-  });
-
   it('reads authUrl from the environment, and names the variable when authUrl is missing', async () => {
     const options = { ...using(scene.service), authUrl: undefined };
     await expect(boot(DebateSpaceModule.forRoot(options))).rejects.toThrow('DEBATE_SPACE_AUTH_URL');
@@ -196,74 +229,47 @@ describe('DebateSpaceModule', () => {
   });
 });
 
-describe('the boot log', () => {
-  const sessions = [
-    {
-      name: 'Express, without a store',
-      session: {},
-      text: 'the store is taken from the first request that has one',
-    },
-    {
-      name: 'a store in the options',
-      session: { store: new session.MemoryStore() },
-      text: 'session store: MemoryStore',
-    },
-  ];
-  it.each(sessions)(
-    'names the storage and the session store in one line: $name',
-    async ({ session: options, text }) => {
-      const lines: string[] = [];
-      const note = (line: unknown): unknown => lines.push(String(line));
-      const logger = { log: note, warn: note, error: note };
-      await scene.start({ logger }, { session: options });
-      await scene.stop();
-      const [line, ...others] = lines.filter((each) => each.includes('; storage: '));
-      expect(others).toEqual([]);
-      for (const part of [
-        '"demo"',
-        new URL(scene.service.url).host,
-        'memory',
-        'is lost when this process ends',
-        text,
-      ]) {
-        expect(line).toContain(part);
-      }
-      expect(lines.join('\n')).not.toContain(keys.secretKey);
-    },
-  );
+/** The lines that a boot of these options logs. */
+async function linesOf(options: Partial<DebateSpaceModuleOptions>): Promise<string[]> {
+  const lines: string[] = [];
+  const note = (line: unknown): unknown => lines.push(String(line));
+  const module = DebateSpaceModule.forRoot({ ...using(scene.service), ...options });
+  const logger = { log: note, warn: note, error: note };
+  await (await NestFactory.createApplicationContext(module, { logger })).close();
+  return lines;
+}
 
+describe('the boot log', () => {
   const store = new session.MemoryStore();
+
   it.each([
-    {
-      name: 'a secret that is shorter than the hash',
-      options: { secretKey: 'too short' },
-      warning: 'has 9 bytes; HS256 wants at least 32',
-    },
-    {
-      name: 'expiry with a storage in memory',
-      options: { session: { store, expiry: true } },
-      warning: 'session.expiry with a storage in memory',
-    },
-  ])('warns of $name', async ({ options, warning }) => {
-    const warnings: string[] = [];
-    const logger = {
-      log: () => undefined,
-      error: () => undefined,
-      warn: (line: unknown) => warnings.push(String(line)),
-    };
-    await scene.start({ store, logger }, options);
+    ['the first request that has one', {}, 'the store is taken from the first request that has one'],
+    ['the options', { session: { store } }, 'session store: MemoryStore'],
+  ])('names the storage and the session store of %s in one line', async (_where, options, text) => {
+    const lines: string[] = [];
+    const note = (line: unknown): unknown => lines.push(String(line));
+    await scene.start({ logger: { log: note, warn: note, error: note } }, options);
     await scene.stop();
-    expect(warnings.join('\n')).toContain(warning);
+    const [line, ...others] = lines.filter((each) => each.includes('; storage: '));
+    expect(others).toEqual([]);
+    const { host } = new URL(scene.service.url);
+    for (const part of ['"demo"', host, 'memory', 'is lost when this process ends', text])
+      expect(line).toContain(part);
+    expect(lines.join('\n')).not.toContain(keys.secretKey);
+  });
+
+  it.each([
+    ['a secret shorter than the hash', { secretKey: 'too short' }, '9 bytes; HS256 wants at least 32'],
+    ['expiry in memory', { session: { store, expiry: true } }, 'session.expiry with a storage in memory'],
+  ])('warns of %s', async (_what, options, warning) => {
+    expect((await linesOf(options)).join('\n')).toContain(warning);
   });
 
   it('says that nothing is sent in OpenID Connect mode, and nothing is', async () => {
     const lines: string[] = [];
-    const logger = {
-      log: (line: unknown) => lines.push(String(line)),
-      error: () => undefined,
-      warn: () => undefined,
-    };
+    const note = (line: unknown): unknown => lines.push(String(line));
     const act: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
+    const logger = { log: note, error: note, warn: note };
     const host = await scene.start({ act, logger }, { logout: { mode: 'oidc' } });
     await fetch(`${host.url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) });
     await fetch(`${host.url}/act`, { method: 'POST' });
@@ -271,5 +277,30 @@ describe('the boot log', () => {
     const logoutUrl = `${scene.service.url}/auth/logout/${scene.service.applicationName}`;
     expect(lines.join('\n')).toContain(`the identity provider notifies the service at ${logoutUrl};`);
     expect(scene.service.received.of('logout')).toEqual([]);
+  });
+});
+
+describe('a serverless platform', () => {
+  const PLATFORMS = ['AWS_LAMBDA_FUNCTION_NAME', 'VERCEL', 'K_SERVICE'];
+  afterEach(() => {
+    for (const name of PLATFORMS) Reflect.deleteProperty(process.env, name);
+  });
+  /** As `postgresStorage()` looks from here, without a server. */
+  const shared = { ...memoryStorage(), name: 'postgres', durable: true };
+  const storageKey = 'a storage key of a test';
+
+  it.each<[string, string, boolean, Partial<DebateSpaceModuleOptions>]>([
+    ...PLATFORMS.map((name) => [name, 'my-function', true, {}] as [string, string, boolean, object]),
+    ['VERCEL', '1', true, { storage: shared, storageKey }],
+    ['VERCEL', '1', false, { storage: shared, storageKey, worker: false }],
+    ['K_SERVICE', '', false, {}],
+  ])('with %s=%j is a warning: %p, with %j', async (name, value, isWarning, options) => {
+    process.env[name] = value;
+    const found = (await linesOf(options)).filter((line) => line.includes(`${name} is set`));
+    expect(found).toHaveLength(isWarning ? 1 : 0);
+    for (const line of found) {
+      expect(line).toContain('hint: use postgresStorage() or mysqlStorage() with worker: false');
+      expect(line).not.toContain('my-function');
+    }
   });
 });

@@ -2,25 +2,18 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { DynamicModule } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
-  DebateSpaceErasures,
   DebateSpaceEvents,
-  DebateSpaceHealth,
   DebateSpaceModule,
-  DebateSpaceOutbox,
   DebateSpaceService,
   getDebateSpaceToken,
-  type DebateSpaceEvent,
 } from 'nestjs-debate-space';
-import * as internal from 'nestjs-debate-space/internal';
-import { MemoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
+import { LogoutRoute } from 'nestjs-debate-space/internal';
 import session from 'express-session';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { eventsOf } from 'debate-space-fixtures/events.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { keys, using } from 'debate-space-fixtures/service.js';
 import { destroySession } from 'debate-space-fixtures/session-jobs.js';
-
-const { Application, LogoutRecorder, LogoutRoute, Runners, SessionWatch, Shutdown, Transport } = internal;
 
 const moduleOf = (applicationName: string, name?: string): DynamicModule =>
   DebateSpaceModule.forRoot({ ...keys, applicationName, authUrl: 'http://127.0.0.1:9', name });
@@ -34,7 +27,6 @@ const classesOf = ({ providers = [] }: DynamicModule) =>
 
 const opened: TestingModule[] = [];
 afterEach(async () => {
-  jest.restoreAllMocks();
   for (const testing of opened.splice(0)) await testing.close();
 });
 
@@ -44,34 +36,7 @@ async function start(...imports: DynamicModule[]): Promise<TestingModule> {
   return testing.init();
 }
 
-/** Stands for anything: each member of it, and what each member returns, is itself. */
-const stub: unknown = new Proxy(() => undefined, {
-  get: (_target, key) => (key === 'then' ? undefined : key === Symbol.toPrimitive ? () => 0 : stub),
-  apply: () => stub,
-});
-
 describe('a test of a host', () => {
-  const tokens = classesOf(moduleOf('demo')).map((token) => ({ token, name: token.name }));
-  it.each(tokens)('replaces $name', async ({ token }) => {
-    const testing = await Test.createTestingModule({ imports: [moduleOf('demo')] })
-      .overrideProvider(token)
-      .useValue(stub)
-      .compile();
-    expect(testing.get<unknown>(token, { strict: false })).toBe(stub);
-  });
-
-  it('finds the internal classes in nestjs-debate-space/internal, and the others in nestjs-debate-space', () => {
-    const injected = [
-      DebateSpaceService,
-      DebateSpaceErasures,
-      DebateSpaceEvents,
-      DebateSpaceOutbox,
-      DebateSpaceHealth,
-    ];
-    const known = new Set<unknown>([...injected, ...Object.values(internal)]);
-    expect(classesOf(moduleOf('demo')).filter((token) => !known.has(token))).toEqual([]);
-  });
-
   it('sends logouts to a route of its own, also those of named applications', async () => {
     const send = jest.fn(() => Promise.resolve({ status: 200 }));
     const testing = await Test.createTestingModule({
@@ -99,9 +64,9 @@ describe('named applications side by side', () => {
     for (const imports of [modules(), modules().toReversed()]) {
       const testing = await start(...imports);
       expect(urlsIn(testing)).toEqual(urls);
-      for (const token of [Application, Transport, Runners, Shutdown]) {
+      for (const token of modules().flatMap(classesOf)) {
         const instances = testing.get<unknown>(token, { strict: false, each: true });
-        expect(new Set(instances).size).toBe(3);
+        expect(new Set(instances).size).toBe(instances.length);
       }
     }
   });
@@ -119,60 +84,6 @@ describe('named applications side by side', () => {
       for (const [token, value] of before)
         Object.defineProperty(token, 'name', { value, configurable: true });
     }
-  });
-});
-
-describe('the shutdown', () => {
-  const parts = [
-    [LogoutRecorder, 'close'],
-    [SessionWatch, 'close'],
-    [Runners, 'drain'],
-    [Runners, 'idle'],
-    [LogoutRecorder, 'flush'],
-    [Transport, 'close'],
-    [MemoryStorage, 'close'],
-  ] as const;
-
-  /** Spies on the steps. @returns what tells the order in which they were taken */
-  function watch(): () => string[] {
-    const steps: string[] = [];
-    for (const [part, method] of parts) {
-      const prototype = part.prototype as unknown as Record<string, (...args: unknown[]) => unknown>;
-      const original = prototype[method];
-      jest.spyOn(prototype, method).mockImplementation(function (this: unknown, ...args) {
-        steps.push(`${part.name}.${method}`);
-        return original?.apply(this, args);
-      });
-    }
-    return () => steps;
-  }
-  const order = parts.map(([part, method]) => `${part.name}.${method}`);
-
-  it('goes from the sessions down to the storage', async () => {
-    const testing = await start(moduleOf('demo'));
-    const { signal } = testing.get(Application, { strict: false }).shutdown;
-    const steps = watch();
-    let stepsBefore: string[] = [];
-    signal.addEventListener('abort', () => (stepsBefore = [...steps()]));
-    await testing.close();
-    expect(steps()).toEqual(order);
-    expect(stepsBefore.at(-1)).toBe('Runners.drain');
-  });
-
-  const failing = parts.map(([part, method]) => ({ part, method, step: `${part.name}.${method}` }));
-  it.each(failing)('continues when $step fails', async ({ part, method, step }) => {
-    const testing = await start(moduleOf('demo'));
-    const events: DebateSpaceEvent[] = [];
-    testing.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
-    const steps = watch();
-    const prototype = part.prototype as unknown as Record<string, () => unknown>;
-    const spy = jest.spyOn(prototype, method).mockImplementation(() => {
-      throw new RangeError();
-    });
-    await testing.close();
-    expect(spy).toHaveBeenCalled();
-    expect(events).toContainEqual({ type: 'fault', where: 'shutdown', error: 'RangeError' });
-    expect(steps()).toEqual(order.filter((each) => each !== step));
   });
 });
 

@@ -27,6 +27,7 @@ import { using } from 'debate-space-fixtures/service.js';
 import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
 import { formsOf, tracesOf } from 'debate-space-fixtures/traces.js';
+import type { UserShape } from 'debate-space-fixtures/user-shape.js';
 
 /** A part of everything personal and of every key, with characters that each encoding writes in its own way. */
 const MARK = 'pläntéd/+7f3k"';
@@ -37,6 +38,12 @@ const userOf = (name: string): NewUser => ({
   last_name: `last ${MARK}`,
   email: `${name}.${MARK}@post.example`,
 });
+/** What a session has of a user beside the uid: `serializeUser((user, done) => done(null, JSON.stringify(user)))`. */
+const PASSWORD = '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68L';
+const users: UserShape = {
+  user: (id) => JSON.stringify({ email: `ada.${MARK}@post.example`, id, password: PASSWORD }),
+  name: (json) => (json === undefined ? json : (JSON.parse(json as string) as { id: string }).id),
+};
 const KEYS = { apiKey: `an api key ${MARK}`, secretKey: `a secret key ${MARK}, long enough for HS256` };
 const [FORMER, CURRENT] = [`the former storage key ${MARK}`, `the current storage key ${MARK}`];
 const LIST = Array.from({ length: 60 }, (_, n) => `listed ${n}`);
@@ -89,6 +96,7 @@ class Life {
   providers = '';
   logouts: readonly string[] = [];
   users: readonly unknown[] = [];
+  received: readonly unknown[] = [];
 
   constructor(readonly database: RunningDatabase) {}
 
@@ -129,6 +137,7 @@ class Life {
     await this.#scene.stop();
     await this.#look();
     this.logouts = this.#scene.service.received.logouts;
+    this.received = this.#scene.service.received.all;
     this.users = this.#scene.service.users.all().map(({ uid }) => uid);
   }
 
@@ -156,7 +165,7 @@ class Life {
     });
     const debateSpace = this.#options(storageKey, erasure);
     const host = await withRealRandom(() =>
-      SessionHost.start({ store: this.#store, act, logger, debateSpace }),
+      SessionHost.start({ store: this.#store, act, users, logger, debateSpace }),
     );
     this.events.push(eventsOf(host.app));
     return this.#scene.add(Promise.resolve(host));
@@ -164,7 +173,7 @@ class Life {
 
   async #look(): Promise<void> {
     this.files = await this.database.files();
-    this.found.push(...tracesOf(MARK, this.files));
+    this.found.push(...[MARK, PASSWORD].flatMap((text) => tracesOf(text, this.files)));
     for (const sid of this.#sids)
       if (this.files.some((file) => file.includes(sid))) this.found.push(`session ${sid}`);
     if (this.files.some((file) => file.includes(TOKEN))) this.found.push('a JWT');
@@ -358,12 +367,11 @@ for (const kind of databases) {
       await database.stop();
     });
 
+    const bytesOf = (values: readonly unknown[]): Buffer[] =>
+      values.flatMap((value) => [JSON.stringify(value), shown(value)]).map((text) => Buffer.from(text));
     const leaksIn = (text: string): readonly string[] => secrets.filter((secret) => text.includes(secret));
     const traces = (...values: readonly unknown[]): readonly string[] =>
-      tracesOf(
-        MARK,
-        values.flatMap((value) => [JSON.stringify(value), shown(value)]).map((text) => Buffer.from(text)),
-      );
+      [MARK, PASSWORD].flatMap((text) => tracesOf(text, bytesOf(values)));
 
     it('at the service, except of users who were not to be erased', () => {
       expect(life.users.filter(Boolean)).toEqual(['canceled', 'vetoed'].map(uidOf));
@@ -371,6 +379,7 @@ for (const kind of databases) {
       // A logout that a busy storage takes too late is delivered from memory as well.
       const loggedOut = new Set(life.logouts.filter((uid) => once.includes(uid)));
       expect([...loggedOut].toSorted()).toEqual(once);
+      expect(tracesOf(PASSWORD, bytesOf(life.received))).toEqual([]);
     });
 
     it('in the files of the storage, at no time, nor a JWT or a session id', () => {

@@ -80,8 +80,11 @@ describe('the configuration', () => {
       { APPLICATION_NAME: '' },
       'APPLICATION_NAME must be a string (found nothing); hint: it is the last part',
     ],
-    [{ SECRET_KEY_ENCODING: 'hex' }, "SECRET_KEY_ENCODING must be 'utf8' or 'base64' (found 'hex')"],
-    [{ LIST_AUTH: 'none' }, "LIST_AUTH must be 'bearer' or 'apiKey' (found 'none')"],
+    [
+      { SECRET_KEY_ENCODING: 'hex' },
+      "SECRET_KEY_ENCODING must be 'utf8' or 'base64' (found a string of 3 characters)",
+    ],
+    [{ LIST_AUTH: 'none' }, "LIST_AUTH must be 'bearer' or 'apiKey' (found a string of 4 characters)"],
     [
       { STORAGE: 'postgres://127.0.0.1:1/app' },
       'STORAGE_KEY is not set; hint: give the option storageKey of your app',

@@ -19,8 +19,4 @@ export class Clocks {
     this.#machine += ms;
     this.#date += ms;
   }
-
-  setDate(aheadMs: number): void {
-    this.#date += aheadMs;
-  }
 }

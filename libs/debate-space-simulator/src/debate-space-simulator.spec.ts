@@ -3,8 +3,7 @@ import { createConnection } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { DebateSpaceSimulator } from './debate-space-simulator.js';
-import { openEvents } from './testing/service-client.js';
-import { accessToken, callApi, deleteUser, simulators } from './testing/service-client.js';
+import { openEvents, accessToken, callApi, deleteUser, simulators } from './testing/service-client.js';
 
 const start = simulators();
 

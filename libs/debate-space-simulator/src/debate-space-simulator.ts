@@ -2,13 +2,12 @@ import { DemoModeSwitch } from './demo/demo-mode.js';
 import { EventStream } from './demo/debate-state.js';
 import { Faults } from './faults/faults.js';
 import { ReceivedRequests } from './received-requests.js';
-import { ServiceClock } from './state/users.js';
+import { ServiceClock, SimulatedUsers } from './state/users.js';
 import { HttpListener } from './service/http-listener.js';
 import { serviceApp } from './service/service-app.js';
 import { settingsFrom, type SimulatorOptions, type SimulatorSettings } from './simulator-options.js';
 import { AccessTokens } from './operations/obtain-token.js';
 import { DebateSessions } from './state/debate-sessions.js';
-import { SimulatedUsers } from './state/users.js';
 
 /**
  * The debate-space service in miniature: a strict HTTP server for tests and demos.

@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { logOut, simulators } from './testing/service-client.js';
-import { encoded, logoutClaims, secondsFromNow, signedToken } from './testing/service-client.js';
+import {
+  logOut,
+  simulators,
+  encoded,
+  logoutClaims,
+  secondsFromNow,
+  signedToken,
+} from './testing/service-client.js';
 import { LOGOUT_EVENT } from './logout-token.js';
 
 const start = simulators();

@@ -1,7 +1,14 @@
 import { request } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { accessToken, callApi, deleteUser, logOut, simulators } from './testing/service-client.js';
-import { logoutClaims, signedToken } from './testing/service-client.js';
+import {
+  accessToken,
+  callApi,
+  deleteUser,
+  logOut,
+  simulators,
+  logoutClaims,
+  signedToken,
+} from './testing/service-client.js';
 
 const start = simulators();
 

@@ -38,7 +38,6 @@ describe('the errors', () => {
     const error = new errors.StorageError('It fails', 'repair it', 'GDPR-1');
     expect(error).toMatchObject({ problem: 'It fails', hint: 'repair it', reference: 'GDPR-1' });
     expect(error.message).toBe('It fails; hint: repair it');
-    expect(Object.keys(error)).not.toContain('hint');
     expect(new errors.StorageError('It fails').message).toBe('It fails');
   });
 

@@ -62,13 +62,9 @@ export interface OptionProblem {
 export class DebateSpaceOptionsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OPTIONS';
 
-  declare readonly problems: readonly OptionProblem[];
-
-  constructor(problems: readonly OptionProblem[]) {
+  constructor(readonly problems: readonly OptionProblem[]) {
     const lines = problems.map(({ option, problem, hint }) => `\n  - ${option} ${problem}; hint: ${hint}`);
     super(`Invalid DebateSpaceModule options:${lines.join('')}`);
-    // Not enumerable: the message has them all, and loggers would print them twice.
-    Object.defineProperty(this, 'problems', { value: problems });
   }
 }
 
@@ -78,26 +74,27 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
  */
 export class StorageError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_STORAGE';
-  declare readonly problem: string;
-  /** How to fix it. */
-  declare readonly hint?: string;
-  /** Of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same. */
-  declare readonly reference?: string;
 
-  constructor(problem: string, hint?: string, reference?: string) {
+  /**
+   * @param hint how to fix it
+   * @param reference of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same
+   */
+  constructor(
+    readonly problem: string,
+    readonly hint?: string,
+    readonly reference?: string,
+  ) {
     super(hint === undefined ? problem : `${problem}; hint: ${hint}`);
-    Object.defineProperties(this, { problem: { value: problem }, hint: { value: hint } }); // not enumerable
-    if (reference !== undefined) this.reference = reference;
   }
 }
 
 /** There is no erasure of this reference, or the reference stands for something else. */
 export class ErasureError extends DebateSpaceError {
-  readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
-
-  constructor(code: ErasureError['code'], message: string) {
+  constructor(
+    readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT',
+    message: string,
+  ) {
     super(message);
-    this.code = code;
   }
 }
 

@@ -20,8 +20,6 @@ export type Promised = (typeof promises)[number];
 
 export interface Verdict {
   readonly checked: readonly Promised[];
-  readonly loggedOut: readonly string[];
-  readonly told: readonly string[];
   /** What is wrong, each with the promise that it breaks; empty if all is well. */
   readonly wrong: readonly string[];
 }
@@ -80,7 +78,7 @@ export async function judge(cell: EndingCell, n: number, options: JudgeOptions =
   } finally {
     await service.stop();
   }
-  return { checked: [...checked], loggedOut: seen?.played.loggedOut ?? [], told: seen?.told ?? [], wrong };
+  return { checked: [...checked], wrong };
 }
 
 interface Watched {

@@ -42,6 +42,8 @@ const isUsual = ({ needs }: Row): boolean => needs === undefined;
 /** An event of a lambda has nobody who goes away before the answer, which comes as a whole. */
 const fitsLambda = ({ path, aborts = false, play, name }: Row): boolean =>
   !aborts && !play && path !== '/act-events' && !/raw response|streaming|after the response/.test(name);
+/** The platform freezes a function after its answer: no verdict may wait for the grace, which is longer than a row is played. */
+const withoutGrace = (): DebateSpaceSessionOptions => ({ graceMs: 60_000 });
 
 const rowsOf = (platform: Handling['platform'], { login, isLater, has = isUsual }: Variant): readonly Row[] =>
   [...sessionEndings, ...scenes]
@@ -153,6 +155,7 @@ const expressVariants: readonly ExpressVariant[] = [
     login: 'session',
     has: (row) => isCore(row) && fitsLambda(row),
     host: { wiring: expressOnLambda },
+    session: withoutGrace,
   },
   {
     ...expressCore,
@@ -206,6 +209,7 @@ const fastifyVariants: readonly FastifyVariant[] = [
     login: 'session',
     has: (row) => isUsual(row) && fitsLambda(row),
     host: { serving: onLambda },
+    session: withoutGrace,
   },
 ];
 

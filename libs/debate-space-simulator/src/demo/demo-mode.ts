@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { FaultRule } from '../faults/faults.js';
-import type { Faults } from '../faults/faults.js';
+import type { FaultRule, Faults } from '../faults/faults.js';
 
 const SLOW_MS = 5_000;
 

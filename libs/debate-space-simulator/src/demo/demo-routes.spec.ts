@@ -3,9 +3,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openEvents } from '../testing/service-client.js';
-import { deleteUser, logOut, simulators } from '../testing/service-client.js';
-import { signedToken } from '../testing/service-client.js';
+import { openEvents, deleteUser, logOut, simulators, signedToken } from '../testing/service-client.js';
 
 const start = simulators();
 

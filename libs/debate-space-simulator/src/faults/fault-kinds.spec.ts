@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DebateSpaceSimulator } from '../debate-space-simulator.js';
-import { logOut, simulators } from '../testing/service-client.js';
-import { signedToken } from '../testing/service-client.js';
+import { logOut, simulators, signedToken } from '../testing/service-client.js';
 import type { Fault } from './faults.js';
 
 const start = simulators();

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { callApi, deleteUser, logOut, simulators } from '../testing/service-client.js';
-import { signedToken } from '../testing/service-client.js';
+import { callApi, deleteUser, logOut, simulators, signedToken } from '../testing/service-client.js';
 
 const start = simulators();
 

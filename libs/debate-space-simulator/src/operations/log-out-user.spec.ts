@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { logOut, postForm, simulators } from '../testing/service-client.js';
-import { logoutClaims, signedToken } from '../testing/service-client.js';
+import { logOut, postForm, simulators, logoutClaims, signedToken } from '../testing/service-client.js';
 
 const start = simulators();
 

@@ -1,9 +1,6 @@
-import { InvalidLogoutToken } from '../logout-token.js';
-import type { LogoutTokenVerifier } from '../logout-token.js';
-import { jsonAnswer } from '../service/http.js';
+import { InvalidLogoutToken, type LogoutTokenVerifier } from '../logout-token.js';
+import { jsonAnswer, formFields, Refusal } from '../service/http.js';
 import type { Perform } from '../service/contract-route.js';
-import { formFields } from '../service/http.js';
-import { Refusal } from '../service/http.js';
 import type { DebateSessions } from '../state/debate-sessions.js';
 
 /** Section 4.5. A user who is not signed in is logged out already, hence 200 as well. */

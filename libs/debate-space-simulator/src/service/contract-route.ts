@@ -1,14 +1,8 @@
 import type { Request, RequestHandler } from 'express';
-import { substituteAnswer } from '../faults/spoilt-answer.js';
+import { substituteAnswer, sendAnswer } from '../faults/spoilt-answer.js';
 import type { Faults } from '../faults/faults.js';
-import type { Operation } from '../received-requests.js';
-import type { ReceivedRequests } from '../received-requests.js';
-import { draftRequest } from '../received-requests.js';
-import type { Answer } from './http.js';
-import { IncompleteRequest, readBody } from './http.js';
-import { Refusal } from './http.js';
-import { sendAnswer } from '../faults/spoilt-answer.js';
-import type { ServiceCall } from './http.js';
+import { type Operation, type ReceivedRequests, draftRequest } from '../received-requests.js';
+import { type Answer, IncompleteRequest, readBody, Refusal, type ServiceCall } from './http.js';
 
 /**
  * An operation of the interface: all or nothing, and immediately.

@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { NewUser } from './users.js';
-import type { SimulatedUsers } from './users.js';
+import type { NewUser, SimulatedUsers } from './users.js';
 
 /** A debate session began or ended. */
 export interface DebateSessionChange {

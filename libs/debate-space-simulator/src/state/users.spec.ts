@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { ServiceClock } from './users.js';
+import { ServiceClock, SimulatedUsers } from './users.js';
 import { DebateSessions, type DebateSessionChange } from './debate-sessions.js';
-import { SimulatedUsers } from './users.js';
 
 describe('the registered users', () => {
   it('are found by uid and listed in order', () => {

@@ -41,6 +41,15 @@ export interface DryRunOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** @internal */
+export interface ErasureParts {
+  readonly repository: ErasureRepository;
+  readonly calls: Pick<ErasureCalls, 'allUsers'>;
+  readonly pace: JobPace;
+  readonly shutdownSignal: AbortSignal;
+  readonly emit: Emit;
+}
+
 /**
  * Durable, idempotent erasures with receipts. An accepted request is stored and executed in the background: log out,
  * then anonymize or delete (service-interface.md, sections 4.2 and 4.3). Injectable.
@@ -50,27 +59,15 @@ export interface DryRunOptions {
  * none. See `status(reference)`, or repeat the call.
  */
 export class DebateSpaceErasures {
+  readonly #parts: ErasureParts;
   readonly #repository: ErasureRepository;
   readonly #control: ErasureControl;
-  readonly #calls: Pick<ErasureCalls, 'allUsers'>;
-  readonly #pace: JobPace;
-  readonly #shutdownSignal: AbortSignal;
-  readonly #emit: Emit;
 
   /** @internal */
-  constructor(
-    repository: ErasureRepository,
-    calls: Pick<ErasureCalls, 'allUsers'>,
-    pace: JobPace,
-    shutdownSignal: AbortSignal,
-    emit: Emit,
-  ) {
-    this.#repository = repository;
-    this.#control = new ErasureControl(repository, emit);
-    this.#calls = calls;
-    this.#pace = pace;
-    this.#shutdownSignal = shutdownSignal;
-    this.#emit = emit;
+  constructor(parts: ErasureParts) {
+    this.#parts = parts;
+    this.#repository = parts.repository;
+    this.#control = new ErasureControl(parts.repository, parts.emit);
   }
 
   /**
@@ -151,7 +148,7 @@ export class DebateSpaceErasures {
   async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
     const { mode, signal } = options;
     const modes = mode === undefined ? (['anonymize', 'delete'] as const) : [mode];
-    return dryRun(uidItems(source, signal), this.#calls.allUsers(signal), (uids) =>
+    return dryRun(uidItems(source, signal), this.#parts.calls.allUsers(signal), (uids) =>
       countRequested(this.#repository, uids, modes),
     );
   }
@@ -172,7 +169,8 @@ export class DebateSpaceErasures {
    * Completes with the work – when all users are finished or parked – or with the app.
    */
   progress(reference: string): Observable<ErasureProgress> {
-    return watchProgress(this.#repository, reference, this.#pace, this.#shutdownSignal);
+    const { repository, pace, shutdownSignal } = this.#parts;
+    return watchProgress(repository, reference, pace, shutdownSignal);
   }
 
   /**
@@ -225,7 +223,7 @@ export class DebateSpaceErasures {
     const status = await this.#repository.status(reference, requests);
     if (!isChange || requests !== this.#repository.storage) return status; // whether the host commits is not known
     const { mode, requestedBy, total } = status;
-    this.#emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
+    this.#parts.emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
     return status;
   }
 }

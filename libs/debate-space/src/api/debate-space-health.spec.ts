@@ -1,7 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { ErasureRepository } from '../erasure/erasure-repository.js';
-import type { ServicePause } from '../service/http/service-pause.js';
-import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
+import type { OutboxStats } from './debate-space-outbox.js';
 
 const empty: OutboxStats = {
   engine: 'memory',
@@ -22,10 +20,13 @@ interface Parts {
 /** Loaded in each test, so that it imports the Terminus of the test. */
 async function healthOf({ stats, overdueMs, stalledMs }: Parts = {}) {
   const { DebateSpaceHealth } = await import('./debate-space-health.js');
-  const outbox = { stats: stats ?? (() => Promise.resolve(empty)) } as DebateSpaceOutbox;
-  const erasures = { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)) } as ErasureRepository;
-  const runner = stalledMs === undefined ? undefined : { stalledMs };
-  return new DebateSpaceHealth(outbox, erasures, { leftMs: 0 } as ServicePause, { isEmptied: false }, runner);
+  return new DebateSpaceHealth({
+    outbox: { stats: stats ?? (() => Promise.resolve(empty)) },
+    erasures: { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)) },
+    pause: { leftMs: 0 },
+    watch: { isEmptied: false },
+    runner: stalledMs === undefined ? undefined : { stalledMs },
+  });
 }
 
 class HealthCheckError extends Error {

@@ -29,6 +29,16 @@ export interface DebateSpaceHealthOptions {
 /** As Terminus takes it. */
 export type HealthIndicatorResult = Record<string, { status: 'up' | 'down' } & Record<string, unknown>>;
 
+/** @internal */
+export interface HealthParts {
+  readonly outbox: Pick<DebateSpaceOutbox, 'stats'>;
+  readonly erasures: Pick<ErasureRepository, 'overdueMs'>;
+  readonly pause: Pick<ServicePause, 'leftMs'>;
+  readonly watch: Pick<StorageWatch, 'isEmptied'>;
+  /** Absent in a process without a worker. */
+  readonly runner: Pick<JobRunner, 'stalledMs'> | undefined;
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 const OVERDUE_TIMEOUT_MS = 5_000;
 
@@ -36,25 +46,11 @@ const OVERDUE_TIMEOUT_MS = 5_000;
  * Whether this app stores and executes logouts and erasures. Sends no request to the service. Injectable.
  */
 export class DebateSpaceHealth {
-  readonly #outbox: DebateSpaceOutbox;
-  readonly #erasures: Pick<ErasureRepository, 'overdueMs'>;
-  readonly #pause: ServicePause;
-  readonly #watch: Pick<StorageWatch, 'isEmptied'>;
-  readonly #runner: Pick<JobRunner, 'stalledMs'> | undefined;
+  readonly #parts: HealthParts;
 
-  /** @param runner absent in a process without a worker */
-  constructor(
-    outbox: DebateSpaceOutbox,
-    erasures: Pick<ErasureRepository, 'overdueMs'>,
-    pause: ServicePause,
-    watch: Pick<StorageWatch, 'isEmptied'>,
-    runner?: Pick<JobRunner, 'stalledMs'>,
-  ) {
-    this.#outbox = outbox;
-    this.#erasures = erasures;
-    this.#pause = pause;
-    this.#watch = watch;
-    this.#runner = runner;
+  /** @internal */
+  constructor(parts: HealthParts) {
+    this.#parts = parts;
   }
 
   /** Never rejects, and takes five seconds at most. */
@@ -62,25 +58,24 @@ export class DebateSpaceHealth {
     degradedAfterMs = 60_000,
     downAfterMs = 15 * 60_000,
   }: DebateSpaceHealthOptions = {}): Promise<DebateSpaceHealthReport> {
-    const overdueMs = this.#erasures.overdueMs();
+    const { outbox, erasures, pause, watch, runner } = this.#parts;
     const [stats, oldestErasureMs] = await Promise.all([
-      this.#outbox.stats(),
-      withTimeout(overdueMs, OVERDUE_TIMEOUT_MS, undefined),
+      outbox.stats(),
+      withTimeout(erasures.overdueMs(), OVERDUE_TIMEOUT_MS, undefined),
     ]);
     const { oldestPendingMs: oldest = 0, unreadableMs, parked, degraded, serviceDown } = stats;
-    const stalledMs = this.#runner?.stalledMs ?? 0;
+    const stalledMs = runner?.stalledMs ?? 0;
     const problems: string[] = [];
     if (unreadableMs !== undefined) problems.push('the outbox cannot be read');
     else if (stalledMs > degradedAfterMs)
       problems.push('the jobs of this process do not run; see the log, then restart the app');
-    if (this.#watch.isEmptied)
+    if (watch.isEmptied)
       problems.push('the storage was emptied; see: docs/troubleshooting.md, "The storage was emptied"');
     if (oldest > degradedAfterMs)
       problems.push(`the oldest logout has waited for ${Math.round(oldest / 1000)} s`);
     if (serviceDown) problems.push('the service does not take logouts');
-    const { leftMs } = this.#pause;
-    if (leftMs > 0)
-      problems.push(`the service requested a pause, which ends in ${Math.ceil(leftMs / 1000)} s`);
+    if (pause.leftMs > 0)
+      problems.push(`the service requested a pause, which ends in ${Math.ceil(pause.leftMs / 1000)} s`);
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see: npx debate-space outbox parked`);
     if (oldestErasureMs !== undefined) {

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
 import type { SessionEnd } from '../session-end/session-end.js';
 import { watchSessionEnds } from '../session-end/watch-session-ends.js';
-import { SessionEndInterceptor } from './session-end.interceptor.js';
+import { defaultUid, requestOf, SessionEndInterceptor } from './session-end.interceptor.js';
 
 let ends: string[];
 let isSlow: boolean;
@@ -46,11 +46,6 @@ describe('the session of a user whose logout handler', () => {
   it('fails is not reported', async () => {
     const failing = intercepted(() => throwError(() => new Error('of the host')));
     await expect(lastValueFrom(failing)).rejects.toThrow('of the host');
-    expect(ends).toEqual([]);
-  });
-
-  it('nobody subscribes to is not reported', () => {
-    intercepted(() => of('bye'));
     expect(ends).toEqual([]);
   });
 
@@ -93,3 +88,48 @@ it.each(['immediately', 'slowly'])(
     expect(await lastValueFrom(handled)).toBe('of the request');
   },
 );
+
+function callOf(type: string, ...args: unknown[]): ReturnType<typeof requestOf> {
+  const context = new ExecutionContextHost(args);
+  context.setType(type);
+  return requestOf(context);
+}
+
+const request = { user: { sub: 'alice' } };
+const response = {};
+
+describe('the caller of a handler', () => {
+  it.each([
+    { who: 'the request of HTTP', args: [request], type: 'http' },
+    { who: 'req of a GraphQL context', args: [{}, {}, { req: request }], type: 'graphql' },
+    { who: 'request of a GraphQL context', args: [{}, {}, { request }], type: 'graphql' },
+    { who: 'mercurius’ reply of a GraphQL context', args: [{}, {}, { reply: { request } }], type: 'graphql' },
+    { who: 'a GraphQL context without a request', args: [{}, {}, request], type: 'graphql' },
+    { who: 'no GraphQL context', args: [], type: 'graphql', uid: undefined },
+    { who: 'a request that nobody has logged in', args: [{ user: null }], type: 'http', uid: undefined },
+  ])('is $who', ({ type, args, ...expected }) => {
+    const { uid } = { uid: 'alice', ...expected };
+    expect(defaultUid(callOf(type, ...args)?.request ?? {})).toBe(uid);
+  });
+
+  const overHttp = { req: { ...request, res: response } };
+  const overWebSocket = { req: request };
+  it.each([
+    { who: 'Express by the response', args: [request, response], type: 'http', marks: [response] },
+    { who: 'Fastify by the response', args: [request, { raw: response }], type: 'http', marks: [response] },
+    {
+      who: 'GraphQL by the context and the response',
+      args: [{}, {}, overHttp],
+      type: 'graphql',
+      marks: [overHttp, response],
+    },
+    {
+      who: 'GraphQL over a WebSocket by the context',
+      args: [{}, {}, overWebSocket],
+      type: 'graphql',
+      marks: [overWebSocket],
+    },
+  ])('is recognized again in $who', ({ type, args, marks }) => {
+    expect(callOf(type, ...args)?.marks.filter((mark) => mark !== undefined)).toEqual(marks);
+  });
+});

@@ -10,15 +10,15 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { AsyncResource } from 'node:async_hooks';
-import { foundUid, type RefusedUid } from '../uid-rule.js';
-import { resolvedUid } from '../session-end/session-user.js';
+import { foundUid, RefusedUid } from '../uid-rule.js';
+import { isObject, resolvedUid } from '../session-end/session-user.js';
 import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
 import { isPromise } from '../session-end/containment.js';
 import { Containment } from '../async/containment.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
 
-const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
+const KEY = 'debate-space:ends-session';
 
 /** Which user of which application a handler with `@EndsDebateSession()` logs out. */
 export interface EndsDebateSessionOptions {
@@ -41,7 +41,7 @@ export interface EndsDebateSessionOptions {
  * `DebateSpaceService.logoutUser` instead.
  */
 export function EndsDebateSession(options: EndsDebateSessionOptions = {}): MethodDecorator & ClassDecorator {
-  return applyDecorators(SetMetadata(ENDS_DEBATE_SESSION, options), UseInterceptors(SessionEndInterceptor));
+  return applyDecorators(SetMetadata(KEY, options), UseInterceptors(SessionEndInterceptor));
 }
 
 /**
@@ -73,18 +73,7 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
-    const find = (): HandlerCall | undefined => {
-      const found = requestOf(context);
-      if (!found)
-        this.#warnOnce(
-          context,
-          (name) =>
-            `@EndsDebateSession() on ${name}: HTTP and GraphQL only; call logoutUser of DebateSpaceService`,
-        );
-      return found;
-    };
-    const call = this.#containment.run('no request was found', find, undefined);
-    const record = call && this.#recordOf(context, call);
+    const record = this.#recordOf(context);
     if (!record) return handle();
     const contained = (): unknown => this.#containment.run('recording it', record, undefined);
     // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
@@ -97,45 +86,49 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   /** Finds the user before the handler runs. @returns how to record their end */
-  #recordOf(context: ExecutionContext, { request, marks }: HandlerCall): (() => unknown) | undefined {
+  #recordOf(context: ExecutionContext): (() => unknown) | undefined {
     const targets = [context.getHandler(), context.getClass()];
-    const options: EndsDebateSessionOptions | undefined = this.#reflector.getAllAndOverride(
-      ENDS_DEBATE_SESSION,
-      targets,
-    );
-    const { name, uid = defaultUid } = options ?? {};
-    const resolve = (): string | undefined => {
-      const user = resolvedUid(uid(request, context));
-      if (typeof user === 'string') return user;
-      // A user whom nobody can name would stay logged in to the debate space, at every logout.
-      if (user)
-        this.#warnOnce(
-          context,
-          (name) => `@EndsDebateSession() on ${name}: the uid of its user ${user.problem}; give { uid }`,
-        );
-      else if (uid === defaultUid && memberOf(request, 'user'))
-        this.#warnOnce(
-          context,
-          (name) =>
-            `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
-        );
-      return undefined;
+    const given = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(KEY, targets);
+    const { name, uid = defaultUid } = given ?? {};
+    const find = () => {
+      const call = requestOf(context);
+      const user = call && resolvedUid(uid(call.request, context));
+      const problem = problemWith(call, user, uid);
+      if (problem !== undefined) this.#warnOnce(context, problem);
+      return call && typeof user === 'string' ? { user, marks: call.marks } : undefined;
     };
-    const user = this.#containment.run('its uid function failed', resolve, undefined);
-    if (user === undefined) return undefined;
-    const find = (): SessionEndWatcher =>
+    const found = this.#containment.run('its uid function failed', find, undefined);
+    if (!found) return undefined;
+    const inject = (): SessionEndWatcher =>
       this.#moduleRef.get(getDebateSpaceToken(name, SessionEndWatcher), { strict: false });
-    const watcher = this.#containment.run('is DebateSpaceModule imported, with this name?', find, undefined);
-    if (!watcher) return undefined;
-    return () => watcher.report(user, 'explicit', marks);
+    const watcher = this.#containment.run(
+      'is DebateSpaceModule imported, with this name?',
+      inject,
+      undefined,
+    );
+    return watcher && (() => watcher.report(found.user, 'explicit', found.marks));
   }
 
   /** Once for each handler. */
-  #warnOnce(context: ExecutionContext, line: (className: string) => string): void {
+  #warnOnce(context: ExecutionContext, problem: string): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
-    this.#logger.warn(line(context.getClass().name));
+    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: ${problem}`);
   }
+}
+
+/** A user whom nobody can name would stay logged in to the debate space, at every logout. */
+function problemWith(
+  call: HandlerCall | undefined,
+  user: string | RefusedUid | undefined,
+  uid: unknown,
+): string | undefined {
+  if (!call) return 'HTTP and GraphQL only; call logoutUser of DebateSpaceService';
+  if (user instanceof RefusedUid) return `the uid of its user ${user.problem}; give { uid }`;
+  const hasUser = Boolean(memberOf(call.request, 'user'));
+  return user === undefined && uid === defaultUid && hasUser
+    ? 'its user has no uid, id, sub, userId or _id; give { uid }'
+    : undefined;
 }
 
 /** A request, or a GraphQL context that has none. */
@@ -180,8 +173,4 @@ export function defaultUid(request: HandlerRequest): string | RefusedUid | undef
 
 function memberOf(value: unknown, name: string): unknown {
   return isObject(value) ? Reflect.get(value, name) : undefined;
-}
-
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

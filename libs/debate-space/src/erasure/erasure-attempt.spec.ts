@@ -7,6 +7,7 @@ import {
 import { filter, firstValueFrom } from 'rxjs';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
 import type { DebateSpaceModuleOptions } from '../module/module-options.js';
+import type { DeliveryAnswer } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import type { Claim } from '../storage/storage.js';
 import { ErasureAttempt } from './erasure-attempt.js';
@@ -128,12 +129,23 @@ describe('an attempt at an erasure', () => {
 
   it.each([
     ['the host vetoes', { beforeErase: () => ({ veto: 'a lawsuit' }) }, yes],
+    ['beforeErase throws', { beforeErase: () => Promise.reject(new RangeError('of the host')) }, yes],
+    ['beforeErase answers nonsense', { beforeErase: () => 'no' as never }, yes],
     ['the logout fails', { logouts: { send: () => Promise.resolve({ status: 503 }) } }, yes],
     ['it was canceled meanwhile', {}, () => Promise.resolve(false)],
   ])('sends nothing when %s', async (_what, parts, markSending) => {
     const erase = jest.fn(() => Promise.resolve(200));
     await attempt({ ...parts, erase }, claim, markSending);
     expect(erase).not.toHaveBeenCalled();
+  });
+
+  it.each<[string, DeliveryAnswer]>([
+    ['the service refuses the logout for good', { status: 403 }],
+    ['there is no logout route', { status: 404 }],
+    ['a web page answers in place of the logout route', { status: 200, contradiction: 'a web page' }],
+  ])('erases the user when %s', async (_when, answer) => {
+    const logouts = { send: () => Promise.resolve(answer) };
+    expect(await attempt({ logouts })).toMatchObject({ outcome: 'erased', loggedOut: false });
   });
 
   it('asks nobody when no slot comes in time, or no access token', async () => {

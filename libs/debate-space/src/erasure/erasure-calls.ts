@@ -31,7 +31,7 @@ export class ErasureCalls {
 
   /** One request. @returns the status of the answer, 404 when the service does not know the user */
   erase(uid: string, mode: ErasureMode): Promise<number> {
-    return this.users.eraseIfExists(uid, mode, this.shutdownSignal);
+    return this.users.erase(uid, mode, this.shutdownSignal, true);
   }
 
   /**

@@ -1,68 +1,118 @@
+import { createHash, randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { LoggerService } from '@nestjs/common';
 import { Subject } from 'rxjs';
-import { DebateSpaceOptionsError } from '../errors.js';
+import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
-import { IS_SECRET_KEY, isStorageKey, optionProblem } from '../options/option-problem.js';
-import { SecretKeyError, type SecretSource, type Secret } from '../secrets/secret.js';
+import { optionProblem } from '../options/option-problem.js';
+import { SecretKeyError, Secret, type SecretSource } from '../secrets/secret.js';
 import { uidCipher, type UidCipher } from '../secrets/uid-cipher.js';
 import { memoryStorage } from '../storage/memory-storage.js';
-import type { JobKind, Storage } from '../storage/storage.js';
+import type { JobKind, OpenStorage, Storage } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
-import { applicationKey, openStorage, type OpenedStorage } from './open-storage.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
 /** What the providers of one application share. */
 export class Application {
   /** Its signal breaks off what waits for the service. */
   readonly shutdown = new AbortController();
-  readonly uids: UidCipher;
-  readonly watch: StorageWatch;
+  readonly events = new Subject<DebateSpaceEvent>();
+  readonly emit: Emit = this.events.next.bind(this.events);
   /** Names the kind of jobs that this process has just added: there is work. */
   readonly added = new Subject<JobKind>();
+  readonly storage: Storage;
+  readonly uids: UidCipher;
+  readonly watch: StorageWatch;
 
   private constructor(
     readonly options: ResolvedOptions,
     readonly logger: LoggerService,
-    readonly events: Subject<DebateSpaceEvent>,
-    readonly emit: Emit,
     /** The value of `secretKey` at boot: a function may return another one later. */
     readonly bootSecretKey: Secret,
-    readonly opened: OpenedStorage,
+    readonly opened: OpenStorage,
+    /** Of the uids in the storage. The first one encrypts and hashes, all of them decrypt and find. */
+    readonly keys: readonly Secret[],
     /** Takes the logouts that the storage does not take in time. Absent when the storage is memory itself. */
     readonly memory: Storage | undefined,
   ) {
     setMaxListeners(0, this.shutdown.signal); // every call that is under way listens
-    this.uids = uidCipher(opened.keys, applicationKey(options.applicationName));
-    this.watch = new StorageWatch(opened.storage, opened.place, emit);
-  }
-
-  get storage(): Storage {
-    return this.opened.storage;
+    this.storage = opened.storage;
+    this.uids = uidCipher(keys, applicationKey(options.applicationName));
+    this.watch = new StorageWatch(opened.storage, opened.place, this.emit);
   }
 
   /**
    * @throws {@link StorageError} when the storage cannot be used
-   * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage, or there is no secret key
+   * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage or with each other, or there is no
+   * secret key
    */
   static async open(options: ResolvedOptions, logger: LoggerService): Promise<Application> {
     const secretKey = await firstKey(options.secretKey);
-    if (isStorageKey(options.storageKey, secretKey)) throw new DebateSpaceOptionsError([IS_SECRET_KEY]);
-    const events = new Subject<DebateSpaceEvent>();
-    const emit = events.next.bind(events);
-    const opened = await openStorage(options);
+    refuse(sharedKeyProblems(options, secretKey));
+    const { storage: engine, worker } = options;
+    if (!engine.durable && !worker) {
+      const problem = 'is false, and nobody would ever deliver what is in memory';
+      refuse([optionProblem('worker', problem, 'give a storage that a delivering process shares')]);
+    }
     const name = applicationKey(options.applicationName);
-    const memory = options.storage.durable ? (await memoryStorage().open(name)).storage : undefined;
-    return new Application(options, logger, events, emit, secretKey, opened, memory);
+    const opened = await engine.open(name);
+    const keys = keysOf(options, opened);
+    if (keys.length === 0) {
+      await opened.storage.close();
+      refuse([optionProblem('storageKey', 'is missing: this storage keeps uids, encrypted under it')]);
+    }
+    const memory = engine.durable ? (await memoryStorage().open(name)).storage : undefined;
+    return new Application(options, logger, secretKey, opened, keys, memory);
   }
+}
+
+function refuse(problems: readonly OptionProblem[]): void {
+  if (problems.length > 0) throw new DebateSpaceOptionsError(problems);
 }
 
 async function firstKey(source: SecretSource): Promise<Secret> {
   try {
     return await source.current();
   } catch (error) {
-    throw new DebateSpaceOptionsError([
-      optionProblem('secretKey', error instanceof SecretKeyError ? error.problem : 'cannot be had'),
-    ]);
+    const problem = error instanceof SecretKeyError ? error.problem : 'cannot be had';
+    throw new DebateSpaceOptionsError([optionProblem('secretKey', problem)]);
   }
+}
+
+/**
+ * Keys that are one, which shows only here when `secretKey` is a function. An API key, an application name and claims are
+ * sent and logged; and with the rotation of its secret key, nothing would open the storage.
+ */
+function sharedKeyProblems(options: ResolvedOptions, secretKey: Secret): OptionProblem[] {
+  const { apiKey, applicationName, logout, storageKey } = options;
+  const hasKey = (option: string, key: 'apiKey' | 'secretKey') =>
+    optionProblem(option, `has the value of ${key}`, 'give it its own');
+  const sent = {
+    apiKey: apiKey.reveal(),
+    applicationName,
+    'logout.issuer': logout.issuer,
+    'logout.audience': logout.audience,
+  };
+  const storageKeys = storageKey.map((key) => key.reveal());
+  return [
+    ...Object.entries(sent)
+      .filter(([, values]) => [values].flat().includes(secretKey.reveal()))
+      .map(([option]) => hasKey(option, 'secretKey')),
+    ...(storageKeys.includes(secretKey.reveal()) ? [hasKey('storageKey', 'secretKey')] : []),
+    ...(storageKeys.includes(sent.apiKey) ? [hasKey('storageKey', 'apiKey')] : []),
+  ];
+}
+
+/** The storage's own key is the last one: an application that brings a key still reads what is there. */
+function keysOf({ storage: engine, storageKey }: ResolvedOptions, { key }: OpenStorage): readonly Secret[] {
+  const given = storageKey.map((each) => each.reveal());
+  const own = key ?? (engine.durable || given.length > 0 ? undefined : randomUUID());
+  return [...new Set(own === undefined ? given : [...given, own])].map((each) => new Secret(each));
+}
+
+/** The name of the application, so that a rotated key hides nothing; one of other characters has a hash at its end. */
+function applicationKey(applicationName: string): string {
+  if (/^[\w-]{1,64}$/.test(applicationName)) return applicationName;
+  const hash = createHash('sha256').update(applicationName).digest('base64url').slice(0, 16);
+  return `${applicationName.replace(/[^\w-]/g, '_').slice(0, 32)}-${hash}`;
 }

@@ -25,6 +25,12 @@ export interface DebateSpaceModuleExtras {
   name?: string | undefined;
 }
 
+type AsyncOptions<Session extends object> = ConfigurableModuleAsyncOptions<
+  DebateSpaceModuleOptions<Session>,
+  'createDebateSpaceOptions'
+> &
+  DebateSpaceModuleExtras;
+
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
   new ConfigurableModuleBuilder<DebateSpaceModuleOptions>({
     moduleName: 'DebateSpace',
@@ -43,12 +49,6 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
     )
     .build();
 
-type AsyncOptions<Session extends object> = ConfigurableModuleAsyncOptions<
-  DebateSpaceModuleOptions<Session>,
-  'createDebateSpaceOptions'
-> &
-  DebateSpaceModuleExtras;
-
 /**
  * Logs users out of the debate space whenever their session ends here, and provides `DebateSpaceService`.
  *
@@ -62,30 +62,15 @@ export class DebateSpaceModule extends ConfigurableModuleClass {
   static override forRoot<Session extends object = SessionRecord>(
     options: DebateSpaceModuleOptions<Session> & DebateSpaceModuleExtras,
   ): DynamicModule {
-    // Nothing at all, from JavaScript: the error that names what is missing, not one from inside Nest.
-    return super.forRoot(Object(options) as DebateSpaceModuleOptions);
+    return super.forRoot(options as DebateSpaceModuleOptions);
   }
 
   /** Imports the plugin with options that other providers know, such as a `ConfigService`. */
   static override forRootAsync<Session extends object = SessionRecord>(
     options: AsyncOptions<Session>,
   ): DynamicModule {
-    const given = Object(options) as AsyncOptions<SessionRecord>;
-    const { useFactory, useClass, useExisting } = given;
-    const hasSource = [useFactory, useClass, useExisting].some((source) => source !== undefined);
-    // Otherwise Nest says that it cannot resolve a dependency called `undefined`.
-    return super.forRootAsync(hasSource ? given : { ...given, inject: [], useFactory: refuseWithoutFactory });
+    return super.forRootAsync(options as AsyncOptions<SessionRecord>);
   }
-}
-
-function refuseWithoutFactory(): never {
-  throw new DebateSpaceOptionsError([
-    optionProblem(
-      'useFactory',
-      'must be given to forRootAsync, or useClass or useExisting',
-      'forRootAsync({ inject: [ConfigService], useFactory: (config: ConfigService) => ({ … }) })',
-    ),
-  ]);
 }
 
 /**

@@ -1,28 +1,22 @@
 import type { LoggerService } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import type { DebateSpaceEvent } from '../events.js';
 
 type Line = readonly [level: 'debug' | 'log' | 'warn' | 'error', text: string];
 type EventOf<T extends DebateSpaceEvent['type']> = Extract<DebateSpaceEvent, { readonly type: T }>;
 type Lines = { readonly [T in DebateSpaceEvent['type']]?: (event: EventOf<T>) => Line | undefined };
 
-/** So many different texts are logged at once; of the others, one in so many milliseconds. */
-const MAX_REMEMBERED = 100;
-const FURTHER_LINE_EVERY_MS = 60_000;
-/** Of the pauses that are shorter than this, one in so many milliseconds is logged: a service may ask for one after another. */
-const PAUSE_LINE_EVERY_MS = 5 * 60_000;
+/** In each period, a repeating line is logged once, and no more than `MAX_LINES` different ones are. */
+const PERIOD_MS = 10 * 60_000;
+const MAX_LINES = 100;
 
 /**
  * Turns events into log lines that an operator needs: no personal data, and one line per change, not one per attempt –
  * an outage must not flood the log.
  */
 export class EventLog {
-  readonly #logged = new LRUCache<string, true>({ max: MAX_REMEMBERED });
-  #nextFurtherLineAt = 0;
-  /** Those that are parked since the last {@link flush}, by reason. */
-  readonly #parkedFor = new Map<string, { more: number; last: string }>();
-  #nextPauseLineAt = 0;
-
+  /** The repeating lines of this period. */
+  readonly #logged = new Set<string>();
+  #periodEndsAt = 0;
   readonly #logger: Readonly<Record<Line[0], (text: string) => void>>;
 
   constructor(logger: LoggerService) {
@@ -46,7 +40,12 @@ export class EventLog {
     'session-store-found': ({ store }) => ['log', `session store found: ${store}`],
     'logout-delivered': ({ id, attempts }) => ['debug', `logout ${id} is delivered by attempt ${attempts}`],
     'logout-parked': ({ id, attempts, cause, hint }) =>
-      this.#parked(`logout ${id}`, `after attempt ${attempts} (${cause}): ${hint}`),
+      // A wrong secret parks every logout.
+      this.#once(
+        'error',
+        `logout ${id} is parked after attempt ${attempts} (${cause}): ${hint}`,
+        `logout parked (${cause})`,
+      ),
     'service-down': ({ cause }) => [
       'warn',
       `the service does not take logouts (${cause}); they wait in the outbox`,
@@ -56,7 +55,12 @@ export class EventLog {
       `${address} does not answer as a logout route (${cause}); logouts wait in the outbox; hint: if it lasts, ${hint}`,
     ],
     'service-up': () => ['log', 'the service takes logouts again'],
-    'service-pause-requested': ({ status, pauseMs }) => this.#pauseRequested(status, pauseMs),
+    'service-pause-requested': ({ status, pauseMs }) =>
+      this.#once(
+        'warn',
+        `the service requested a pause of ${Math.ceil(pauseMs / 1000)} s (${status}); what can wait goes on after it`,
+        `pause (${status})`,
+      ),
     'erasure-service-down': ({ cause }) => [
       'warn',
       `the service does not erase users (${cause}); the erasures wait in the storage`,
@@ -72,14 +76,19 @@ export class EventLog {
     ],
     'erasure-retrying': ({ cause }) =>
       this.#once(
-        `an erasure failed (${cause}) and is tried again; further ones with this cause are not logged`,
+        'warn',
+        `an erasure failed (${cause}) and is tried again; further ones with this cause are not logged for 10 minutes`,
       ),
     'erasure-overdue': ({ reference, waiting, days }) => [
       'error',
       `erasure ${reference} is overdue: ${waiting} not done after ${days} days`,
     ],
     'erasure-parked': ({ reference, cause, hint }) =>
-      this.#parked(`erasure of ${reference}`, `(${cause}): ${hint}; then retry it`),
+      this.#once(
+        'error',
+        `erasure of ${reference} is parked (${cause}): ${hint}; then retry it`,
+        `erasure parked (${cause})`,
+      ),
     'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
       `erasure ${reference} is finished: ${done} done, ${notFound} not found, ${vetoed} vetoed, ${canceled} canceled`,
@@ -100,46 +109,21 @@ export class EventLog {
     'setup-warning': ({ message, hint }) => ['warn', `${message}; hint: ${hint}`],
     fault: ({ where, error, problem }) =>
       this.#once(
-        `something failed and was contained: ${where} (${problem ?? error}); further ones like it are not logged`,
+        'warn',
+        `something failed and was contained: ${where} (${problem ?? error}); further ones like it are not logged for 10 minutes`,
       ),
   };
 
-  /** Writes how many were parked beside those that have a line. */
-  flush(): void {
-    const parked = [...this.#parkedFor];
-    this.#parkedFor.clear();
-    for (const [why, { more, last }] of parked)
-      if (more > 0) this.#logger.error(`${more} more parked, the last: ${last} ${why}`);
-  }
-
-  /** A wrong secret parks every logout: of those for the same reason, the first is logged, the others with `flush`. */
-  #parked(which: string, why: string): Line | undefined {
-    const { more } = this.#parkedFor.get(why) ?? { more: -1 };
-    this.#parkedFor.set(why, { more: more + 1, last: which });
-    return more < 0 ? ['error', `${which} is parked ${why}`] : undefined;
-  }
-
-  #pauseRequested(status: number, pauseMs: number): Line | undefined {
+  /** @param key what makes two lines the same */
+  #once(level: Line[0], text: string, key = text): Line | undefined {
     const now = performance.now();
-    if (now < this.#nextPauseLineAt && pauseMs < PAUSE_LINE_EVERY_MS) return undefined;
-    this.#nextPauseLineAt = now + PAUSE_LINE_EVERY_MS;
-    const seconds = Math.ceil(pauseMs / 1000);
-    return [
-      'warn',
-      `the service requested a pause of ${seconds} s (${status}); what can wait goes on after it`,
-    ];
-  }
-
-  /** The same fault at every request is one line. When there are more than can be remembered, they come slowly. */
-  #once(text: string): Line | undefined {
-    if (this.#logged.get(text)) return undefined;
-    if (this.#logged.size === MAX_REMEMBERED) {
-      const now = performance.now();
-      if (now < this.#nextFurtherLineAt) return undefined;
-      this.#nextFurtherLineAt = now + FURTHER_LINE_EVERY_MS;
+    if (now >= this.#periodEndsAt) {
+      this.#logged.clear();
+      this.#periodEndsAt = now + PERIOD_MS;
     }
-    this.#logged.set(text, true);
-    return ['warn', text];
+    if (this.#logged.has(key) || this.#logged.size === MAX_LINES) return undefined;
+    this.#logged.add(key);
+    return [level, text];
   }
 }
 

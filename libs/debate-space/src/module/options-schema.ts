@@ -1,35 +1,67 @@
 import type { AxiosAdapter } from 'axios';
-import { defaultSessionUid } from '../session-end/session-user.js';
-import { hasDotSegment } from '../uid-rule.js';
-import type { SessionCookie, SessionStore, SessionUid } from '../session-end/session-end.js';
 import * as v from 'valibot';
-import { getDotPath, type BaseIssue } from 'valibot';
+import type { BeforeErase } from '../erasure/erasure.js';
+import type { OptionProblem } from '../errors.js';
+import type { LogoutClaims } from '../logout/logout-options.js';
+import { optionProblem } from '../options/option-problem.js';
+import { textProblem } from '../secrets/secret.js';
+import type { SessionCookie, SessionStore, SessionUid } from '../session-end/session-end.js';
+import { defaultSessionUid } from '../session-end/session-user.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { StorageEngine } from '../storage/storage.js';
-import type { LogoutClaims } from '../logout/logout-options.js';
-import type { BeforeErase } from '../erasure/erasure.js';
-import {
-  DAY_MS,
-  frozen,
-  functionOption,
-  group,
-  long,
-  MAX_MS,
-  milliseconds,
-  oneOf,
-  onlyWith,
-  text,
-  whole,
-  yesOrNo,
-} from '../options/option-schemas.js';
-import type { OptionProblem } from '../errors.js';
-import { optionProblem } from '../options/option-problem.js';
+import { hasDotSegment } from '../uid-rule.js';
 
 /** The environment variable that stands in for `authUrl`. */
 export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
 
-const STORAGE_KEYS = 'must be a string, or strings in an array';
-const AUDIENCE = 'must be a string, or strings in an array, and none empty';
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Longer timers fire immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+// Forms that several options have. A message continues the sentence that begins with the option's name.
+
+const oneOf = <T extends string>(...values: readonly T[]) =>
+  v.picklist(values, `must be ${values.map((value) => `'${value}'`).join(' or ')}`);
+
+const yesOrNo = v.boolean('must be true or false');
+
+const functionOption = <F>() => v.custom<F>((value) => typeof value === 'function', 'must be a function');
+
+const whole = (least: number, most: number, of = '') => {
+  const message = `must be a whole number${of} from ${least} to ${most}`;
+  return v.pipe(v.number(message), v.integer(message), v.minValue(least, message), v.maxValue(most, message));
+};
+
+const milliseconds = (least: number, most = MAX_TIMER_MS) => whole(least, most, ' of milliseconds');
+
+/** For a difference of moments, which no timer waits for. */
+const longTime = (least: number) => milliseconds(least, 1000 * 365 * DAY_MS);
+
+const frozen = <T>() => v.transform((value: T): Readonly<T> => Object.freeze(value));
+
+/** An object with these options and no other. */
+const group = <E extends v.ObjectEntries>(entries: E, message = 'must be an object') =>
+  v.pipe(
+    v.strictObject(entries, ({ expected }) =>
+      expected === 'never' ? `is no such option; there are ${Object.keys(entries).join(', ')}` : message,
+    ),
+    frozen(),
+  );
+
+/** Nothing is trimmed or replaced: a value that cannot be sent as it stands is refused. */
+const text = v.pipe(
+  v.string('must be a string'),
+  v.check(
+    (value) => textProblem(value) === undefined,
+    ({ input }) => textProblem(input) ?? '',
+  ),
+);
+
+const oneOrMore = (item: v.GenericSchema<string>) => {
+  const message = 'must be a string, or strings in an array, at least one';
+  return v.pipe(v.union([item, v.pipe(v.array(item), v.minLength(1, message))], message), frozen());
+};
+
 const EXPIRY = 'must be true, false or { sweepMs }, a whole number of milliseconds';
 const RATE_LIMIT = 'must be { requests, perMs }, both whole numbers from 1, or false';
 const ADAPTER = "must be 'http', 'fetch' or a function that is an axios adapter";
@@ -39,6 +71,11 @@ const store = v.custom<SessionStore | readonly SessionStore[]>((value) => {
   const stores: unknown[] = Array.isArray(value) ? value : [value];
   return stores.length > 0 && stores.every(isStore);
 }, 'must be a session store, or several in an array: objects with get, set and destroy');
+
+function isStore(value: unknown): boolean {
+  const methods = value as Record<string, unknown> | null | undefined;
+  return ['get', 'set', 'destroy'].every((method) => typeof methods?.[method] === 'function');
+}
 
 const storage = v.custom<StorageEngine>(
   (value) => typeof (value as { open?: unknown } | null | undefined)?.open === 'function',
@@ -63,7 +100,7 @@ const session = {
   ),
   expiry: v.optional(
     v.pipe(
-      v.union([v.boolean(), onlyWith({ sweepMs: milliseconds(1) }, EXPIRY)], EXPIRY),
+      v.union([v.boolean(), group({ sweepMs: milliseconds(1) }, EXPIRY)], EXPIRY),
       v.transform((expiry) => Object.freeze(expiry === true ? { sweepMs: 60_000 } : expiry)),
     ),
     false,
@@ -75,30 +112,9 @@ const logout = {
   mode: v.optional(oneOf('direct', 'oidc'), 'direct'),
   algorithm: v.optional(oneOf('HS256', 'HS384', 'HS512'), 'HS256'),
   issuer: v.optional(text),
-  audience: v.optional(
-    v.pipe(
-      v.union(
-        [
-          v.pipe(v.string(), v.minLength(1, AUDIENCE)),
-          v.pipe(
-            v.array(v.pipe(v.string(AUDIENCE), v.minLength(1, AUDIENCE)), AUDIENCE),
-            v.minLength(1, AUDIENCE),
-          ),
-        ],
-        AUDIENCE,
-      ),
-      frozen(),
-    ),
-  ),
-  lifetimeSeconds: v.optional(
-    v.pipe(
-      v.number('must be a whole number of seconds'),
-      v.integer('must be a whole number of seconds'),
-      v.minValue(1, 'must be at least 1'),
-      v.maxValue(120, 'must be at most 120: Back-Channel Logout 1.0 allows two minutes'),
-    ),
-    120,
-  ),
+  audience: v.optional(oneOrMore(text)),
+  /** Back-Channel Logout 1.0 allows two minutes. */
+  lifetimeSeconds: v.optional(whole(1, 120, ' of seconds'), 120),
   claims: v.optional(functionOption<LogoutClaims>()),
   concurrency: v.optional(whole(1, 1000), 8),
   giveUpAfterMs: v.optional(milliseconds(1), DAY_MS),
@@ -109,39 +125,33 @@ const logout = {
 const erasure = {
   beforeErase: v.optional(functionOption<BeforeErase>()),
   concurrency: v.optional(whole(1, 100), 4),
-  overdueAfterMs: v.optional(v.pipe(v.array(long(1), 'must be an array of milliseconds'), frozen()), [
+  overdueAfterMs: v.optional(v.pipe(v.array(longTime(1), 'must be an array of milliseconds'), frozen()), [
     7 * DAY_MS,
     21 * DAY_MS,
   ]),
-  giveUpAfterMs: v.optional(long(1), 28 * DAY_MS),
-  receiptRetentionMs: v.optional(long(0), 3 * 365 * DAY_MS),
+  giveUpAfterMs: v.optional(longTime(1), 28 * DAY_MS),
+  receiptRetentionMs: v.optional(longTime(0), 3 * 365 * DAY_MS),
 };
+
+const rateLimit = group({ requests: whole(1, MAX_TIMER_MS), perMs: milliseconds(1) }, RATE_LIMIT);
 
 const http = {
   timeoutMs: v.optional(milliseconds(1), 10_000),
   totalTimeoutMs: v.optional(milliseconds(1), 30_000),
   maxAttempts: v.optional(whole(1, 20), 4),
-  rateLimit: v.optional(
-    v.pipe(
-      v.union(
-        [v.literal(false), onlyWith({ requests: whole(1, MAX_MS), perMs: milliseconds(1) }, RATE_LIMIT)],
-        RATE_LIMIT,
-      ),
-      frozen(),
-    ),
-    { requests: 100, perMs: 60_000 },
-  ),
+  rateLimit: v.optional(v.union([v.literal(false), rateLimit], RATE_LIMIT), {
+    requests: 100,
+    perMs: 60_000,
+  }),
   allowInsecureHttp: v.optional(yesOrNo, false),
   adapter: v.optional(v.union([v.picklist(['http', 'fetch']), functionOption<AxiosAdapter>()], ADAPTER)),
 };
 
 const users = { listAuth: v.optional(oneOf('bearer', 'apiKey'), 'bearer') };
 
-export const optionGroups = { session, logout, erasure, http, users };
-
 /**
- * What each option must be, and its default. What it is for stands in the types of the options, and the hints of what is
- * refused in options/option-problem.ts.
+ * What each option must be, and its default. The types of the options describe what it is for, and
+ * options/option-problem.ts has the hints for what is refused.
  */
 export const optionEntries = {
   apiKey: text,
@@ -155,15 +165,7 @@ export const optionEntries = {
   ),
   baseUrl: v.optional(v.string('must be a URL')),
   secretKeyEncoding: v.optional(oneOf('utf8', 'base64'), 'utf8'),
-  storageKey: v.optional(
-    v.pipe(
-      v.union(
-        [storageKey, v.pipe(v.array(storageKey), v.minLength(1, 'must have at least one key'))],
-        STORAGE_KEYS,
-      ),
-      frozen(),
-    ),
-  ),
+  storageKey: v.optional(oneOrMore(storageKey)),
   session: v.optional(group(session), {}),
   logout: v.optional(group(logout), {}),
   storage: v.optional(storage, () => memoryStorage()),
@@ -177,52 +179,16 @@ export const optionsSchema = group(optionEntries);
 
 export type CheckedOptions = v.InferOutput<typeof optionsSchema>;
 
-function isStore(value: unknown): boolean {
-  const methods = value as Record<string, unknown> | null | undefined;
-  return ['get', 'set', 'destroy'].every((method) => typeof methods?.[method] === 'function');
+/** What the schema found. No value is shown: it may be a key in the wrong place. */
+export function schemaProblem(issue: v.BaseIssue<unknown>): OptionProblem {
+  const option = v.getDotPath(issue) ?? 'options';
+  if (issue.expected === 'never') return optionProblem(option, issue.message);
+  return optionProblem(option, `${issue.message} (found ${kindOf(issue.input)})`);
 }
 
-const MAX_SHOWN = 12;
-
-/** What the schema found, without a key that was given: a key may also stand in the place of another value or of a name. */
-export function schemaProblems(
-  issues: readonly BaseIssue<unknown>[],
-  { apiKey, secretKey, storageKey }: Readonly<Record<string, unknown>>,
-): OptionProblem[] {
-  const keys: readonly unknown[] = [apiKey, secretKey, storageKey].flat();
-  return issues.map((issue) => {
-    const path = getDotPath(issue) ?? 'options';
-    if (issue.type === 'never') return unknownOption(path, keys);
-    return optionProblem(path, `${issue.message} (found ${found(issue.input, keys.includes(issue.input))})`);
-  });
-}
-
-function unknownOption(path: string, keys: readonly unknown[]): OptionProblem {
-  const isKey = keys.some((key) => typeof key === 'string' && key !== '' && path.includes(key));
-  const option = isKey ? '(a key as a name)' : path;
-  if (option !== 'name' && option !== 'isGlobal') {
-    return optionProblem(option, 'is no such option', isKey ? undefined : knownOptions(option));
-  }
-  const hint = 'put it beside useFactory, useClass or useExisting';
-  return optionProblem(option, 'is not for the factory to give', hint);
-}
-
-/** The options that stand where the unknown one stands: next to it in its group, or at the top. */
-function knownOptions(unknown: string): string | undefined {
-  const [group = '', ...rest] = unknown.split('.').slice(0, -1);
-  if (rest.length > 0) return undefined;
-  const groups: Readonly<Record<string, object>> = { '': optionEntries, ...optionGroups };
-  const known = Object.keys(groups[group] ?? {});
-  return known.length > 0 ? `there are ${known.join(', ')}` : undefined;
-}
-
-/** Never a text that could be a key standing in the wrong place. */
-function found(value: unknown, hidden: boolean): string {
+function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing';
-  if (value === '') return 'an empty string';
-  if (typeof value === 'string')
-    return hidden || value.length > MAX_SHOWN ? `a string of ${value.length} characters` : `'${value}'`;
-  if (value === null || typeof value === 'boolean' || (typeof value === 'number' && !hidden))
-    return String(value);
+  if (value === null) return 'null';
+  if (typeof value === 'string') return `a string of ${value.length} characters`;
   return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`;
 }

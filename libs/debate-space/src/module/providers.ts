@@ -1,4 +1,4 @@
-import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { HttpAdapterHost } from '@nestjs/core';
 import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
 import { DebateSpaceEvents } from '../api/debate-space-events.js';
@@ -29,7 +29,6 @@ import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Runners } from './runners.js';
 import { SessionWatch } from './session-watch.js';
-import { Shutdown } from './shutdown.js';
 import type { Abstract, FactoryProvider } from '@nestjs/common';
 import { getDebateSpaceToken } from '../api/debate-space.tokens.js';
 
@@ -134,12 +133,16 @@ const sessions = [
 
 /** What a host injects. */
 const api = [
-  construct(DebateSpaceService, UsersApi, LogoutRecorder, LogoutRoute),
+  provide(
+    DebateSpaceService,
+    [UsersApi, LogoutRecorder, LogoutRoute],
+    (_, ...parts) => new DebateSpaceService(...parts),
+  ),
   provide(
     DebateSpaceErasures,
     [ErasureRepository, ErasureCalls, RateLimiter],
-    ({ shutdown, emit }, repository, calls, limiter) =>
-      new DebateSpaceErasures(repository, calls, limiter, shutdown.signal, emit),
+    ({ shutdown, emit }, repository, calls, pace) =>
+      new DebateSpaceErasures({ repository, calls, pace, shutdownSignal: shutdown.signal, emit }),
   ),
   provide(DebateSpaceEvents, [], ({ events }) => new DebateSpaceEvents(events)),
   provide(
@@ -151,10 +154,15 @@ const api = [
   provide(
     DebateSpaceHealth,
     [DebateSpaceOutbox, ErasureRepository, ServicePause, Runners],
-    ({ options, watch }, outbox, erasures, pause, { stored }) =>
-      new DebateSpaceHealth(outbox, erasures, pause, watch, options.worker ? stored : undefined),
+    ({ options, watch }, outbox, erasures, pause, { stored }) => {
+      const runner = options.worker ? stored : undefined;
+      return new DebateSpaceHealth({ outbox, erasures, pause, watch, runner });
+    },
   ),
 ];
+
+/** With the adapter's default type, where Nest has `any`. */
+const ADAPTER_HOST: Abstract<HttpAdapterHost> = HttpAdapterHost;
 
 /** The providers of one application, beside its `Application`. */
 export const providers = [
@@ -163,12 +171,15 @@ export const providers = [
   ...erasures,
   ...sessions,
   ...api,
-  provide(Runners, [LogoutQueues, LogoutDelivery, ErasureWorker], (...parts) => new Runners(...parts)),
-  construct(Shutdown, ...([Application, LogoutRecorder, SessionWatch, Runners, Transport] as const)),
-  construct(
+  provide(
+    Runners,
+    [LogoutQueues, LogoutDelivery, ErasureWorker],
+    (application, ...parts) => new Runners(application, ...parts),
+  ),
+  provide(
     DebateSpaceLifecycle,
-    ...([Application, SessionWatch, Runners, Shutdown, LogoutTokenSigner, Transport] as const),
-    ...([HttpAdapterHost, ModulesContainer] as const),
+    [LogoutRecorder, SessionWatch, Runners, LogoutTokenSigner, Transport, ADAPTER_HOST],
+    (application, ...parts) => new DebateSpaceLifecycle(application, ...parts),
   ),
 ];
 
@@ -179,21 +190,9 @@ type Classes<Instances extends readonly unknown[]> = {
 type NamedProvider = (name: string | undefined) => FactoryProvider;
 
 /**
- * A provider that its constructor makes of other providers. Classes are the tokens, except for what a module exports: it
- * has a token of its name, because `app.get(DebateSpaceService)` must not find that of a named application.
+ * A provider that `make` makes of the application and other providers. Classes are the tokens, except for what a module
+ * exports: it has a token of its name, because `app.get(DebateSpaceService)` must not find that of a named application.
  */
-function construct<T, Parts extends readonly unknown[]>(
-  provided: Abstract<T> & (new (...parts: Parts) => T),
-  ...parts: Classes<Parts>
-): NamedProvider {
-  return (name) => ({
-    provide: getDebateSpaceToken(name, provided),
-    inject: parts.map((part: Abstract<unknown>) => getDebateSpaceToken(name, part)),
-    useFactory: (...made: Parts) => new provided(...made),
-  });
-}
-
-/** A provider that `make` makes of the application and other providers. */
 function provide<T, Parts extends readonly unknown[]>(
   provided: Abstract<T>,
   parts: Classes<Parts>,

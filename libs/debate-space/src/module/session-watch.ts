@@ -18,7 +18,7 @@ export class SessionWatch {
   readonly #sweep?: () => Promise<void>;
   #sweeping: Promise<void> | undefined;
 
-  constructor({ options, emit, opened: { storage, keys } }: Application, recorder: LogoutRecorder) {
+  constructor({ options, emit, storage, keys }: Application, recorder: LogoutRecorder) {
     const { expiry, ...session } = options.session;
     const { signal } = this.#shutdown;
     const containment = new Containment(emit);

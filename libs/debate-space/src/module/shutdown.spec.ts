@@ -1,6 +1,38 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
-import { Shutdown } from './shutdown.js';
+import { shutDown } from './shutdown.js';
+
+const ORDER = [
+  ...['recorder.close', 'sessions.close', 'runners.drain', 'abort', 'runners.idle', 'recorder.flush'],
+  ...['transport.close', 'storage.close', 'complete'],
+];
+
+/** An application whose parts note the steps, in which they do what `act` does. */
+function application(act: (step: string) => unknown) {
+  const steps: string[] = [];
+  const events: DebateSpaceEvent[] = [];
+  const step = (name: string) => (): unknown => {
+    steps.push(name);
+    return act(name);
+  };
+  const shutdown = new AbortController();
+  shutdown.signal.addEventListener('abort', () => steps.push('abort'));
+  const shared = {
+    emit: (event: DebateSpaceEvent) => events.push(event),
+    options: { worker: true, storage: { durable: false } },
+    storage: { close: step('storage.close'), counts: () => Promise.resolve({ waiting: 0, parked: 0 }) },
+    shutdown,
+    events: { complete: () => steps.push('complete') },
+  };
+  const parts = [
+    shared,
+    { close: step('recorder.close'), flush: step('recorder.flush') },
+    { close: step('sessions.close') },
+    { drain: step('runners.drain'), idle: step('runners.idle') },
+    { close: step('transport.close') },
+  ] as unknown as Parameters<typeof shutDown>;
+  return { steps, events, shut: () => shutDown(...parts) };
+}
 
 describe('the shutdown', () => {
   beforeEach(() => {
@@ -10,30 +42,31 @@ describe('the shutdown', () => {
     jest.useRealTimers();
   });
 
+  it('goes from the sessions down to the storage', async () => {
+    const { steps, events, shut } = application(() => 0);
+    await shut();
+    expect(steps).toEqual(ORDER);
+    expect(events).toEqual([]);
+  });
+
+  const failing = ORDER.filter((step) => step.includes('.'));
+  it.each(failing)('continues when %s fails', async (failed) => {
+    const { steps, events, shut } = application((step) => {
+      if (step === failed) throw new RangeError();
+      return 0;
+    });
+    await shut();
+    expect(steps).toEqual(ORDER);
+    expect(events).toEqual([{ type: 'fault', where: 'shutdown', error: 'RangeError' }]);
+  });
+
   it('ends within nine seconds when no step of it answers', async () => {
-    const called: string[] = [];
-    const never = (name: string) => (): Promise<void> => {
-      called.push(name);
-      return new Promise(() => undefined);
-    };
-    const part = { close: never('close'), idle: never('idle'), drain: never('drain'), flush: never('flush') };
-    const application = {
-      emit: (event: DebateSpaceEvent) => called.push(event.type),
-      options: { worker: true, storage: { durable: false } },
-      storage: { close: never('close'), counts: never('counts') },
-      shutdown: new AbortController(),
-      events: { complete: () => called.push('complete') },
-    };
-    const parts = [application, part, part, part, part];
-    const shutdown = new Shutdown(...(parts as unknown as ConstructorParameters<typeof Shutdown>));
-    let isDone = false;
-    const done = shutdown.run().then(() => (isDone = true));
+    const { steps, shut } = application(() => new Promise(() => undefined));
+    const done = shut();
     await jest.advanceTimersByTimeAsync(8_900);
-    expect(isDone).toBe(false);
+    expect(steps).not.toContain('complete');
     await jest.advanceTimersByTimeAsync(600);
-    expect(isDone).toBe(true);
     await done;
-    expect(called.filter((name) => name === 'close')).toHaveLength(4); // recorder, sessions, transport, storage
-    expect(called.at(-1)).toBe('complete');
+    expect(steps).toEqual(ORDER);
   });
 });

@@ -1,8 +1,7 @@
 import type { OptionProblem } from '../errors.js';
-import type { Secret } from '../secrets/secret.js';
 
-/** Of an option that is refused: what it is, or where it comes from. The command line shows the same. */
-export const optionHints = {
+/** For an option that is refused: what it is, or where it comes from. */
+const HINTS: Readonly<Record<string, string>> = {
   apiKey: 'copy it from the administration panel, Configuration > General',
   secretKey: 'copy it from the administration panel, Configuration > General',
   applicationName: 'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}',
@@ -10,13 +9,12 @@ export const optionHints = {
   storageKey: 'make one with: openssl rand -base64 32',
   'logout.issuer': 'leave it out for the application name',
   'http.adapter': "leave it out for the plugin's own",
-} as const;
+};
 
 /** @param option also one of several values of an option, as in `storageKey.1`; its hint is that of the option */
 export function optionProblem(option: string, problem: string, hint?: string): OptionProblem {
   const [name = ''] = option.split(/\.\d/, 1);
-  const hints: Readonly<Record<string, string>> = optionHints;
-  return { option, problem, hint: hint ?? hints[name] ?? 'see docs/options.md' };
+  return { option, problem, hint: hint ?? HINTS[name] ?? 'see docs/options.md' };
 }
 
 /** What is wrong with an address of the service; `undefined` when nothing is. */
@@ -57,36 +55,4 @@ export function isLoopback(hostname: string): boolean {
     hostname === '[::1]' ||
     /^127(\.\d+){3}$/.test(hostname) // not 127.example.org
   );
-}
-
-const OWN = 'give it its own';
-
-/** The secret key may come from a function: the app asks for it at boot, and looks then. */
-export const IS_SECRET_KEY = optionProblem(
-  'storageKey',
-  'has the value of secretKey, and would stop the storage with its rotation',
-  OWN,
-);
-
-/**
- * What is wrong with these storage keys beside their form, which the schema checks. Never shows a key.
- * @param given the option `storageKey` as it was given
- */
-export function storageKeyProblems(given: unknown, apiKey: unknown): readonly OptionProblem[] {
-  const keys = [given].flat();
-  return keys.flatMap((key, n) => {
-    if (typeof key !== 'string' || key === '') return []; // named by the schema
-    const option = Array.isArray(given) ? `storageKey.${n}` : 'storageKey';
-    const isApiKey =
-      'has the value of apiKey, which is the client_id of the service and stands in every token';
-    if (key === apiKey) return [optionProblem(option, isApiKey, OWN)];
-    const first = keys.indexOf(key);
-    if (first === n) return [];
-    return [optionProblem(option, `has the value of storageKey.${first}`, 'leave out one of them')];
-  });
-}
-
-/** Whether one of the storage keys is this one. */
-export function isStorageKey(keys: readonly Secret[], key: Secret): boolean {
-  return keys.some((known) => known.reveal() === key.reveal());
 }

@@ -26,11 +26,8 @@ function crowded(requests: readonly ReceivedRequest[], limit: { requests: number
 describe('the rate limiter', () => {
   const limit = { requests: 10, perMs: 60_000 };
 
-  it.each([
-    { requests: 1, perMs: 50 },
-    { requests: 3, perMs: 100 },
-    { requests: 10, perMs: 200 },
-  ])('lets $requests requests in any $perMs ms through, as the service sees them', async (rateLimit) => {
+  it('lets 3 requests in any second through, as the service sees them', async () => {
+    const rateLimit = { requests: 3, perMs: 1_000 };
     const service = await simulator();
     for (const ms of [40, 5, 25]) service.faults.add({ operation: 'list', kind: 'latency', ms, times: 3 });
     const debate = await client(service, { http: { rateLimit } });
@@ -99,7 +96,7 @@ describe('the rate limiter', () => {
     expect(shared.asked).toEqual([1, 2, 3].map(() => [10, 61_000]));
   });
 
-  it('keeps the order of those that wait, calls before jobs, and passes on the slot of one who leaves', async () => {
+  it('keeps the order of those that wait, and passes on the slot of one who leaves', async () => {
     const limiter = new RateLimiter(limit, slots());
     limiter.pause(10); // all of them wait
     const order: string[] = [];
@@ -108,18 +105,14 @@ describe('the rate limiter', () => {
       order.push(name);
     };
     const patience = new AbortController();
-    const waiting = [
-      wait('job 1', true),
-      wait('call 1', false),
-      wait('call 2', false, patience.signal),
-      wait('job 2', true),
-      wait('call 3', false),
-    ];
-    const ended = Promise.allSettled(waiting);
+    const calls = [wait('1', false), wait('2', false, patience.signal), wait('3', false)];
+    const jobs = [wait('job 1', true), wait('job 2', true)];
+    const ended = Promise.allSettled([...calls, ...jobs]);
     patience.abort();
     const statuses = (await ended).map(({ status }) => status);
-    expect(statuses).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
-    expect(order).toEqual(['call 1', 'call 3', 'job 1', 'job 2']);
+    expect(statuses).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled']);
+    expect(order.filter((name) => !name.startsWith('job'))).toEqual(['1', '3']);
+    expect(order.filter((name) => name.startsWith('job'))).toEqual(['job 1', 'job 2']);
   });
 
   it('leaves a fifth of the slots to the calls', async () => {
@@ -131,25 +124,25 @@ describe('the rate limiter', () => {
     expect(limiter.jobsPerMinute).toBe(8);
   });
 
-  it('refuses those whose slot cannot come in time, and those who come later, and lets the patient wait', async () => {
+  it('refuses those whose slot cannot come in time, and lets jobs wait', async () => {
     const patience = new AbortController();
-    const limiter = new RateLimiter(limit, slots(50_000));
-    const patient = expect(limiter.acquire(patience.signal)).rejects.toMatchObject({ name: 'AbortError' });
+    const limiter = new RateLimiter(limit, slots(50_000, 50_000));
+    const job = expect(limiter.acquire(patience.signal, { isJob: true })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
     const refused = { retryAfterMs: expect.closeTo(50_000, -3) };
     const calls = [30_000, 40_000].map((withinMs) => limiter.acquire(never, { withinMs }));
     expect(await Promise.all(calls)).toEqual([refused, refused]);
     expect(await limiter.acquire(never, { withinMs: 30_000 })).toEqual(refused);
     patience.abort();
-    await patient;
+    await job;
   });
 
   it('refuses those who cannot wait for the end of a pause that the service requested', async () => {
     const limiter = new RateLimiter(limit, slots(10));
     const waiting = limiter.acquire(never, { withinMs: 1_000 });
     limiter.pause(3_600_000);
-    const refused = { retryAfterMs: expect.closeTo(3_600_000, -3) };
-    expect(await waiting).toEqual(refused);
-    expect(await limiter.acquire(never, { maxPauseMs: 1_000 })).toEqual(refused);
+    expect(await waiting).toEqual({ retryAfterMs: expect.closeTo(3_600_000, -3) });
     expect(limiter.jobWaitMs(1)).toBeCloseTo(3_600_000, -3);
   });
 

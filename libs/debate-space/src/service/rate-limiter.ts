@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { raceAbort } from '../async/combined-signal.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { Storage } from '../storage/storage.js';
 
@@ -17,18 +19,11 @@ export interface NoSlot {
 export interface Patience {
   /** For how long the caller can wait, in milliseconds. @defaultValue `Infinity` */
   readonly withinMs?: number;
-  /** How long a pause that the service requested may be, in milliseconds. @defaultValue `Infinity` */
-  readonly maxPauseMs?: number;
-  /** Whether the caller leaves some of the slots to others, and goes behind them. @defaultValue `false` */
+  /** Whether the caller leaves some of the slots to direct calls. @defaultValue `false` */
   readonly isJob?: boolean;
 }
 
-interface Waiting {
-  readonly settle: (refusal?: NoSlot) => void;
-  readonly kind: 'calls' | 'jobs';
-  readonly until: number;
-  readonly maxPauseMs: number;
-}
+type Kind = 'calls' | 'jobs';
 
 /** The share of the slots that jobs leave to the calls. */
 const RESERVED = 0.2;
@@ -42,21 +37,20 @@ const LOCAL_ONLY_MS = 5_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Never more than `requests` in any window of `perMs`, over all instances that share the storage. First come, first served,
- * calls before jobs. A caller whose slot cannot come in time is refused as soon as that is certain.
+ * Never more than `requests` in any window of `perMs`, over all instances that share the storage. First come, first served in
+ * this process, calls and jobs each in a queue of their own. A caller whose slot cannot come in time is refused.
  */
 export class RateLimiter {
   readonly #limit: RateLimit | undefined;
-  readonly #permitted: Readonly<Record<Waiting['kind'], number>>;
+  readonly #permitted: Readonly<Record<Kind, number>>;
   readonly #shared: Slots;
   readonly #own: Slots;
-  readonly #waiting = new Set<Waiting>();
-  /** Before this moment, there is no slot for calls, or for jobs. */
-  readonly #freeAt = { calls: 0, jobs: 0 };
+  /** The turn of the last one in each queue. */
+  readonly #turns: Record<Kind, Promise<unknown>> = { calls: Promise.resolve(), jobs: Promise.resolve() };
+  /** Before this moment, there is no slot. */
+  readonly #freeAt: Record<Kind, number> = { calls: 0, jobs: 0 };
   #pausedUntil = 0;
   #localUntil = 0;
-  #isServing = false;
-  #timer: NodeJS.Timeout | undefined;
 
   /**
    * @param shared the storage of all instances
@@ -82,81 +76,48 @@ export class RateLimiter {
 
   /** For how long the limit, or a pause that the service requested, holds up the last of so many jobs, in milliseconds. */
   jobWaitMs(jobs: number): number {
-    const waitMs = Math.max(0, this.#openAt('jobs') - performance.now());
+    const waitMs = Math.max(0, this.#waitMs('jobs'));
     return jobs > 1 && this.#limit ? waitMs + ((jobs - 1) * 60_000) / this.jobsPerMinute : waitMs;
   }
 
   /** Takes a slot as soon as there is one. Rejects with an `AbortError` when the signal is aborted before. */
-  async acquire(
+  acquire(
     signal: AbortSignal,
-    { withinMs = Infinity, maxPauseMs = Infinity, isJob = false }: Patience = {},
+    { withinMs = Infinity, isJob = false }: Patience = {},
   ): Promise<NoSlot | undefined> {
-    signal.throwIfAborted();
-    return new Promise((resolve, reject) => {
-      const settle = (refusal?: NoSlot): void => {
-        this.#waiting.delete(waiting);
-        signal.removeEventListener('abort', abort);
-        resolve(refusal);
-      };
-      const kind = isJob ? 'jobs' : 'calls';
-      const waiting: Waiting = { settle, kind, until: performance.now() + withinMs, maxPauseMs };
-      const abort = (): void => {
-        this.#waiting.delete(waiting);
-        reject(new DOMException('aborted while waiting for the rate limit', 'AbortError'));
-        void this.#serve();
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      this.#waiting.add(waiting);
-      void this.#serve();
-    });
+    const kind = isJob ? 'jobs' : 'calls';
+    const until = performance.now() + withinMs;
+    const turn = this.#turns[kind].then(() => this.#take(kind, until, signal));
+    this.#turns[kind] = turn.catch(() => undefined);
+    return raceAbort(turn, signal);
   }
 
   /** Lets nobody through for a while: the service requested it. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
-    void this.#serve();
   }
 
-  /** Takes one slot after another from the storage, and refuses those whose slot cannot come in time. */
-  async #serve(): Promise<void> {
-    if (this.#isServing) return;
-    this.#isServing = true;
-    clearTimeout(this.#timer);
-    for (let kind = this.#nextKind(); kind !== undefined; kind = this.#nextKind()) {
-      const waitMs = this.#limit ? await this.#take(kind, this.#limit) : 0;
-      if (waitMs > 0) this.#freeAt[kind] = performance.now() + waitMs;
-      else if (this.#openAt(kind) <= performance.now()) this.#firstOf(kind)?.settle(); // no pause has begun
+  async #take(kind: Kind, until: number, signal: AbortSignal): Promise<NoSlot | undefined> {
+    for (;;) {
+      signal.throwIfAborted();
+      const waitMs = this.#waitMs(kind);
+      if (performance.now() + waitMs > until) return { retryAfterMs: Math.ceil(waitMs) };
+      if (waitMs > 0) {
+        await sleep(Math.min(Math.ceil(waitMs), MAX_TIMER_MS), undefined, { signal });
+      } else {
+        const occupiedMs = this.#limit ? await this.#ask(kind, this.#limit) : 0;
+        if (occupiedMs === 0 && this.#waitMs(kind) <= 0) return undefined; // no pause has begun
+        this.#freeAt[kind] = performance.now() + occupiedMs;
+      }
     }
-    this.#isServing = false;
-    const openAt = Math.min(...[...this.#waiting].map(({ kind }) => this.#openAt(kind)));
-    if (openAt === Infinity) return;
-    // Not unref'd: somebody is waiting.
-    const ms = Math.min(Math.ceil(openAt - performance.now()), MAX_TIMER_MS);
-    this.#timer = setTimeout(() => void this.#serve(), ms);
   }
 
-  /** Whose turn it is; `undefined` when nobody waits, or no slot is free. */
-  #nextKind(): Waiting['kind'] | undefined {
-    const now = performance.now();
-    for (const { settle, kind, until, maxPauseMs } of this.#waiting) {
-      const openAt = this.#openAt(kind);
-      if (openAt > now && (openAt > until || this.#pausedUntil - now > maxPauseMs))
-        settle({ retryAfterMs: Math.ceil(openAt - now) });
-    }
-    return (['calls', 'jobs'] as const).find((kind) => this.#openAt(kind) <= now && this.#firstOf(kind));
+  #waitMs(kind: Kind): number {
+    return Math.max(this.#freeAt[kind], this.#pausedUntil) - performance.now();
   }
 
-  #firstOf(kind: Waiting['kind']): Waiting | undefined {
-    for (const waiting of this.#waiting) if (waiting.kind === kind) return waiting;
-    return undefined;
-  }
-
-  #openAt(kind: Waiting['kind']): number {
-    return Math.max(this.#freeAt[kind], this.#pausedUntil);
-  }
-
-  /** @returns 0, or how long no slot is free, in milliseconds */
-  async #take(kind: Waiting['kind'], { perMs }: RateLimit): Promise<number> {
+  /** @returns 0 when a slot is taken; or how long none is free, in milliseconds */
+  async #ask(kind: Kind, { perMs }: RateLimit): Promise<number> {
     const limit = [this.#permitted[kind], perMs + Math.min(perMs, ON_ITS_WAY_MS)] as const;
     if (performance.now() >= this.#localUntil) {
       const answer = this.#shared.takeSlot(...limit);

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { createServer, ServerResponse, type RequestListener, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { Containment } from './containment.js';
-import type { MaybePromise } from './containment.js';
+import { Containment, type MaybePromise } from './containment.js';
 import { beforeAnswer, gateAnswersOf, installGate } from './answer-gate.js';
 
 let server: Server | undefined;

@@ -11,7 +11,7 @@ const LOGOUT = 'session=; Max-Age=0; Path=/';
 
 interface Exchange {
   readonly cookie?: string;
-  readonly set?: string | undefined;
+  readonly set?: string | readonly string[] | undefined;
 }
 
 /** One cookie, whose values begin with the uid. */
@@ -44,7 +44,7 @@ class Host {
   async exchange(exchange: Exchange): Promise<void> {
     const response = this.request(exchange);
     const { set } = exchange;
-    response.writeHead(204, set === undefined ? {} : { 'Set-Cookie': set });
+    response.writeHead(204, set === undefined ? {} : { 'Set-Cookie': [set].flat() });
     await this.#tasks.onIdle();
   }
 }
@@ -70,6 +70,11 @@ describe('an answer', () => {
       reported: ['alice user-removed'],
     },
     { name: 'renews the cookie', set: 'session=alice-2; Path=/', reported: [] },
+    {
+      name: 'renews the cookie in two chunks',
+      set: ['session.0=ali; Path=/', 'session.1=ce-2; Path=/', LOGOUT],
+      reported: [],
+    },
     { name: 'clears it at another path', set: 'session=; Max-Age=0; Path=/other', reported: [] },
     { name: 'leaves the cookie as it is', set: undefined, reported: [] },
   ])('that $name reports $reported', async ({ set, reported }) => {

@@ -13,7 +13,6 @@ class Store {
   readonly rows = new Map<string, Row>();
   readonly calls: string[] = [];
   fails = false;
-  isSilent = false;
 
   constructor(readonly isAsync = false) {}
 
@@ -49,7 +48,6 @@ class Store {
   #answer(done: Callback | undefined, work: () => unknown): void {
     const run = (): void => {
       const result = work();
-      if (this.isSilent) return;
       done?.(this.fails ? new Error('of the store') : null, result);
     };
     if (this.isAsync) setImmediate(run);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { AccessTokens, lifeMs, type IssuedToken, type Scope } from './access-tokens.js';
+import { AccessTokens, lifeSeconds, type IssuedToken, type Scope } from './access-tokens.js';
 
 const HOUR = 60 * 60_000;
 const never = new AbortController().signal;
@@ -15,9 +15,9 @@ class Issuer {
       }),
   );
 
-  async issued(value: string, expiresInMs = 2 * HOUR): Promise<string> {
+  async issued(value: string, lifeMs = 2 * HOUR): Promise<string> {
     const token = this.tokens.get('public', never);
-    this.flights.at(-1)?.answer({ value, expiresInMs });
+    this.flights.at(-1)?.answer({ value, lifeMs });
     return token;
   }
 }
@@ -34,7 +34,7 @@ describe('access tokens', () => {
     const issuer = new Issuer();
     const callers = Array.from({ length: 1000 }, () => issuer.tokens.get('public', never));
     expect(issuer.flights).toHaveLength(1);
-    issuer.flights[0]?.answer({ value: 'one', expiresInMs: HOUR });
+    issuer.flights[0]?.answer({ value: 'one', lifeMs: HOUR });
     expect(new Set(await Promise.all(callers))).toEqual(new Set(['one']));
     expect(await issuer.tokens.get('public', never)).toBe('one');
     expect(issuer.flights).toHaveLength(1);
@@ -44,8 +44,8 @@ describe('access tokens', () => {
     const issuer = new Issuer();
     const both = [issuer.tokens.get('public', never), issuer.tokens.get('authentication', never)];
     expect(issuer.flights.map(({ scope }) => scope)).toEqual(['public', 'authentication']);
-    issuer.flights[1]?.answer({ value: 'for users', expiresInMs: HOUR });
-    issuer.flights[0]?.answer({ value: 'for the list', expiresInMs: HOUR });
+    issuer.flights[1]?.answer({ value: 'for users', lifeMs: HOUR });
+    issuer.flights[0]?.answer({ value: 'for the list', lifeMs: HOUR });
     expect(await Promise.all(both)).toEqual(['for the list', 'for users']);
   });
 
@@ -59,7 +59,7 @@ describe('access tokens', () => {
     const callers = Array.from({ length: 100 }, () => issuer.tokens.get('public', never));
     expect(new Set(await Promise.all(callers))).toEqual(new Set(['old']));
     expect(issuer.flights).toHaveLength(2);
-    issuer.flights[1]?.answer({ value: 'new', expiresInMs: HOUR });
+    issuer.flights[1]?.answer({ value: 'new', lifeMs: HOUR });
     await jest.advanceTimersByTimeAsync(0);
     expect(await issuer.tokens.get('public', never)).toBe('new');
   });
@@ -92,7 +92,7 @@ describe('access tokens', () => {
     const patient = issuer.tokens.get('public', never);
     patience.abort();
     await expect(impatient).rejects.toMatchObject({ name: 'AbortError' });
-    issuer.flights[0]?.answer({ value: 'one', expiresInMs: HOUR });
+    issuer.flights[0]?.answer({ value: 'one', lifeMs: HOUR });
     expect(await patient).toBe('one');
   });
 
@@ -117,13 +117,13 @@ describe('access tokens', () => {
 });
 
 describe('the life of a token', () => {
-  const now = 1_000_000_000;
-  it.each([
-    ['what expires_in says, without created_at', { expiresInMs: 7200 }, 7200],
-    ['what is left, after created_at', { expiresInMs: 7200, expiresAt: now + 5000 }, 5000],
-    ['never longer than expires_in', { expiresInMs: 7200, expiresAt: now + 99_999 }, 7200],
-    ['the remaining time of a token handed out again', { expiresInMs: 2200, expiresAt: now - 2800 }, 2200],
-  ])('is %s', (_what, token, expected) => {
-    expect(lifeMs({ value: 'x', ...token }, now)).toBe(expected);
+  const now = 1_000_000;
+  it.each<[string, number, number | undefined, number]>([
+    ['what expires_in says, without created_at', 7200, undefined, 7200],
+    ['what is left, after created_at', 7200, now - 2200, 5000],
+    ['never longer than expires_in', 7200, now + 99_999, 7200],
+    ['the remaining time of a token handed out again', 2200, now - 5000, 2200],
+  ])('is %s', (_what, expiresIn, createdAt, expected) => {
+    expect(lifeSeconds(expiresIn, createdAt, now)).toBe(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { SecretKeyError, type SecretSource, type Secret } from '../../secrets/secret.js';
-import { AuthenticationError, UnavailableError, UnexpectedResponseError } from '../../errors.js';
+import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
-import { assertSuccess, failureOf, jsonBody, parsed, refusalIn, unexpected } from '../http/answer.js';
+import { assertSuccess, jsonBody, unexpected } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
 import { retry, type RetryPolicy } from '../http/retry.js';
 import type { StatusMeanings } from '../http/status-table.js';
@@ -10,12 +10,10 @@ import type { Transport } from '../http/transport.js';
 /** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
 export type Scope = 'authentication' | 'public';
 
-/** A token as the service gave it out (service-interface.md, section 2). Times in milliseconds of this machine's clock. */
 export interface IssuedToken {
   readonly value: string;
-  readonly expiresInMs: number;
-  /** `created_at + expires_in` by this machine's clock; absent when the service did not say. */
-  readonly expiresAt?: number;
+  /** How long it is good from now, in milliseconds. */
+  readonly lifeMs: number;
 }
 
 const RENEW_AHEAD_MS = 5 * 60_000;
@@ -56,23 +54,13 @@ export class AccessTokens {
   }
 
   async #start(scope: Scope): Promise<string> {
-    const token = await this.fetch(scope);
-    const life = lifeMs(token, Date.now());
-    const goodUntil = performance.now() + life - Math.min(MARGIN_MS, life / 10);
-    const renewFrom = performance.now() + life - Math.min(RENEW_AHEAD_MS, life / 4);
-    this.#cached.set(scope, { value: token.value, goodUntil, renewFrom });
-    return token.value;
+    const { value, lifeMs } = await this.fetch(scope);
+    const end = performance.now() + lifeMs;
+    const goodUntil = end - Math.min(MARGIN_MS, lifeMs / 10);
+    const renewFrom = end - Math.min(RENEW_AHEAD_MS, lifeMs / 4);
+    this.#cached.set(scope, { value, goodUntil, renewFrom });
+    return value;
   }
-}
-
-/**
- * How long a token is good from now, in milliseconds. A server may hand out a living token again with its old
- * `created_at` and the *remaining* `expires_in`: their sum then lies in the past, and the token is good for the
- * remaining time. Never longer than `expires_in`, whatever the clocks say.
- */
-export function lifeMs(token: IssuedToken, now: number): number {
-  const left = token.expiresAt === undefined ? 0 : token.expiresAt - now;
-  return left > 0 ? Math.min(left, token.expiresInMs) : token.expiresInMs;
 }
 
 const HINT = '; compare apiKey and secretKey with the administration panel, Configuration > General';
@@ -89,9 +77,6 @@ const MISSING = {
   hint: '; check authUrl',
 } as const;
 const STATUSES: StatusMeanings = { 400: REFUSED, 401: REFUSED, 403: REFUSED, 404: MISSING };
-const AWAY = { verdict: 'away', error: UnavailableError, text: 'the token route is not available' } as const;
-/** Errors of OAuth 2.0 (RFC 6749, section 4.1.2.1) that do not speak of the keys. */
-const NOT_NOW: ReadonlySet<unknown> = new Set(['temporarily_unavailable', 'server_error']);
 
 /** What a header can carry (RFC 6750, section 2.1, and a little more). */
 const TOKEN = /^[\x21-\x7e]+$/;
@@ -135,25 +120,26 @@ async function currentKey(secretKey: SecretSource): Promise<Secret> {
 
 /** Only an access token that cannot be used stops: what else the answer says is used as far as it can be. */
 function issuedToken(reply: HttpReply): IssuedToken {
-  const { error } = Object(parsed(reply.body)) as { error?: unknown };
-  if (NOT_NOW.has(error)) throw failureOf(AWAY, reply, `${reply.status} with an error`);
   assertSuccess(reply, STATUSES);
-  const body = jsonBody(reply);
-  const { access_token: value, ...more } = Object(body) as Readonly<Record<string, unknown>>;
-  if (typeof value !== 'string' || !TOKEN.test(value)) {
-    const refusal = refusalIn(body);
-    if (refusal !== undefined) throw failureOf(REFUSED, reply, `${reply.status} with ${refusal}`);
-    throw unexpected(reply, 'has no usable access_token');
-  }
-  const expiresIn = positiveNumber(more.expires_in) ?? DEFAULT_LIFE_SECONDS;
-  const createdAt = positiveNumber(more.created_at);
-  const expiresAt = createdAt && (createdAt + expiresIn) * 1000 - (reply.clockSkewMs ?? 0);
-  return { value, expiresInMs: expiresIn * 1000, expiresAt };
+  const body = Object(jsonBody(reply)) as Readonly<Record<string, unknown>>;
+  const { access_token: value } = body;
+  if (typeof value !== 'string' || !TOKEN.test(value)) throw unexpected(reply, 'has no usable access_token');
+  const expiresIn = positive(body.expires_in) ?? DEFAULT_LIFE_SECONDS;
+  return { value, lifeMs: lifeSeconds(expiresIn, positive(body.created_at)) * 1000 };
+}
+
+/**
+ * The token expires at `created_at + expires_in` (service-interface.md, section 2). A server may hand out a living token again
+ * with its old `created_at` and the *remaining* `expires_in`: the sum then lies in the past, and the token is good for the
+ * remaining time. Never longer than `expires_in`, whatever the clocks say.
+ */
+export function lifeSeconds(expiresIn: number, createdAt = 0, now = Date.now() / 1000): number {
+  const left = createdAt + expiresIn - now;
+  return left > 0 ? Math.min(left, expiresIn) : expiresIn;
 }
 
 /** A number, or the text of one; `undefined` for everything else. */
-function positiveNumber(value: unknown): number | undefined {
-  const isText = typeof value === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(value);
-  const number = isText ? Number(value) : value;
+function positive(value: unknown): number | undefined {
+  const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined;
 }

@@ -133,13 +133,13 @@ describe('finding users without an account', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'returned undefined; hint: return an array or a Set'],
+    ['nothing', undefined, 'must return an array or a Set of uids, and returned undefined'],
     ['a boolean', true, 'returned of type boolean'],
     ['one uid', 'u-1', 'returned of type string'],
     ['a count', { length: 2 }, 'returned of type object'],
     ['booleans', [true], 'one item is of type boolean; hint: return rows.map((row) => String(row.id))'],
     ['rows', [{ uid: 'u-1' }], 'one item is of type object'],
-    ['entries', new Map([['u-1', true]]), 'one item is an array'],
+    ['entries', new Map([['u-1', true]]), 'one item is of type object'],
     ['another spelling', ['U-1'], 'returned a uid that it was not asked for'],
   ])('refuses %s for an answer, without repeating it', async (_what, answer, problem) => {
     const service = await simulator({ users: people(3) });

@@ -1,7 +1,7 @@
 import { namedUid } from '../../uid-rule.js';
 import { raceAbort } from '../../async/combined-signal.js';
 import { invalidArgument, NoAccountsError } from '../../errors.js';
-import type { DebateSpaceUser } from './listed-users.js';
+import { hasUid, type DebateSpaceUser } from './listed-users.js';
 
 /**
  * Tells which of these uids have an account in the host.
@@ -56,10 +56,6 @@ export async function* findOrphans(
   if (asked.size > 0) yield* orphansAmongAsked();
 }
 
-function hasUid(user: DebateSpaceUser): user is OrphanedUser {
-  return typeof user.uid === 'string' && user.uid !== '';
-}
-
 /** @throws {@link InvalidArgumentError} when the answer is none to the question; what `findAccounts` throws */
 async function existingOf(
   findAccounts: FindAccounts,
@@ -68,24 +64,19 @@ async function existingOf(
 ): Promise<ReadonlySet<string>> {
   const answer = (async (): Promise<unknown> => findAccounts([...asked.keys()]))();
   const found: unknown = await (signal ? raceAbort(answer, signal) : answer);
-  if (!isIterable(found)) {
-    throw invalid(
-      `findAccounts must return the uids that have an account, and returned ${kindOf(found)}; hint: return an array or a Set of uids`,
-    );
-  }
+  if (!isIterable(found))
+    throw refused(`must return an array or a Set of uids, and returned ${kindOf(found)}`);
   const existing = new Set<string>();
   for (const item of found) {
     const uid = typeof item === 'string' ? item : namedUid(item); // text as it was given: the service may list any
-    if (typeof uid !== 'string') {
-      throw invalid(
-        `findAccounts must return uids, which are strings, and one item is ${kindOf(item)}; hint: return rows.map((row) => String(row.id))`,
+    if (typeof uid !== 'string')
+      throw refused(
+        `must return uids, which are strings, and one item is ${kindOf(item)}; hint: return rows.map((row) => String(row.id))`,
       );
-    }
-    if (!asked.has(uid)) {
-      throw invalid(
-        'findAccounts returned a uid that it was not asked for; hint: query with the uids that it is given, and return them in the same spelling: uids differ in case',
+    if (!asked.has(uid))
+      throw refused(
+        'returned a uid that it was not asked for; hint: query with the uids that it is given, and return them in the same spelling: uids differ in case',
       );
-    }
     existing.add(uid);
   }
   return existing;
@@ -97,11 +88,9 @@ function isIterable(value: unknown): value is Iterable<unknown> {
 }
 
 function kindOf(value: unknown): string {
-  if (value === undefined || value === null) return String(value);
-  if (Array.isArray(value)) return 'an array';
-  return `of type ${typeof value}`;
+  return value === undefined || value === null ? String(value) : `of type ${typeof value}`;
 }
 
-function invalid(problem: string): Error {
-  return invalidArgument('orphans', problem);
+function refused(problem: string): Error {
+  return invalidArgument('orphans', `findAccounts ${problem}`);
 }

@@ -1,6 +1,4 @@
-import { UnexpectedResponseError } from '../../errors.js';
-import { invalidArgument } from '../../errors.js';
-import type { DebateSpaceOperation } from '../../errors.js';
+import { invalidArgument, UnexpectedResponseError, type DebateSpaceOperation } from '../../errors.js';
 import {
   assertAccepted,
   assertSuccess,
@@ -12,7 +10,6 @@ import {
 } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
 import type { StatusMeanings } from '../http/status-table.js';
-import * as v from 'valibot';
 
 type FilterValue = string | number | boolean;
 
@@ -59,10 +56,8 @@ export interface UserPage {
 
 export interface ListedPage {
   readonly page: UserPage;
-  /** Whether the service said that this is the last page: without paging headers nobody knows. */
-  readonly last: boolean;
-  /** Whether the service said that more pages follow. */
-  readonly more: boolean;
+  /** Whether another page follows; `undefined` when the service does not say. */
+  readonly follows: boolean | undefined;
 }
 
 const OURS: Readonly<Record<string, string>> = {
@@ -99,26 +94,6 @@ export function positiveInteger(operation: DebateSpaceOperation, name: string, v
   throw invalidArgument(operation, `${name} must be a whole number from 1`);
 }
 
-const isRecord = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** A host that copies a user would copy `__proto__` as the prototype. A number for a uid is its digits. */
-function normalized(user: DebateSpaceUser): DebateSpaceUser {
-  Reflect.deleteProperty(user, '__proto__');
-  const uid: unknown = user.uid;
-  return Number.isSafeInteger(uid) ? { ...user, uid: String(uid) } : user;
-}
-
-const records = v.array(v.pipe(v.custom<DebateSpaceUser>(isRecord), v.transform(normalized)));
-
-const listBody = v.union([
-  records,
-  v.pipe(
-    v.object({ data: records }),
-    v.transform(({ data }) => data),
-  ),
-]);
-
 const STATUSES: StatusMeanings = {
   404: {
     verdict: 'elsewhere',
@@ -135,27 +110,24 @@ const STATUSES: StatusMeanings = {
  */
 export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind = false): ListedPage {
   if (mayBeBehind && isBehindLast(reply))
-    return { page: { users: [], page: asked.page ?? 1 }, last: false, more: false };
+    return { page: { users: [], page: asked.page ?? 1 }, follows: undefined };
   assertSuccess(reply, STATUSES);
   const body = jsonBody(reply);
   assertAccepted(reply, body);
-  const { success, output: users } = v.safeParse(listBody, body);
-  if (!success) throw unexpected(reply, body === undefined ? 'is empty' : 'is not a list of users');
-  // Left as it is, it would be a user whom no uid of a list meets; rounded, it may be somebody else's.
-  if (users.some(({ uid }) => typeof (uid as unknown) === 'number'))
-    throw unexpected(reply, 'has a number for a uid that JavaScript rounds or that has a fraction');
+  const records = Array.isArray(body) ? body : dataOf(body);
+  if (!isListOfRecords(records))
+    throw unexpected(reply, body === undefined ? 'is empty' : 'is not a list of users');
+  const users = records.map((record) => normalized(record, reply));
   const count = (name: string): number | undefined => wholeNumber(reply.header(name));
-  const total = count('total');
-  const totalPages = count('total-pages');
   const page = count('current-page') ?? asked.page ?? 1;
-  const links = pageLinks(reply.header('link'));
-  const next = count('next-page') ?? links.get('next');
-  // An unreadable header says nothing: a page too many is read rather than one too few.
-  const isPaged = links.size > 0 || totalPages !== undefined || reply.header('next-page')?.trim() === '';
-  const nextPage = next ?? (totalPages !== undefined && page < totalPages ? page + 1 : undefined);
   const perPage = asked.perPage ?? count('page-items');
-  const more = nextPage !== undefined || links.has('next');
-  return { page: { users, page, perPage, total, totalPages, nextPage }, last: isPaged && !more, more };
+  const totalPages = count('total-pages');
+  const nextPage =
+    count('next-page') ?? (totalPages !== undefined && page < totalPages ? page + 1 : undefined);
+  // An unreadable header says nothing: a page too many is read rather than one too few.
+  const isPaged = totalPages !== undefined || reply.header('next-page')?.trim() === '';
+  const follows = nextPage !== undefined || (isPaged ? false : undefined);
+  return { page: { users, page, perPage, total: count('total'), totalPages, nextPage }, follows };
 }
 
 /** How services answer a page that does not exist, if not with an empty one. */
@@ -164,26 +136,37 @@ function isBehindLast(reply: HttpReply): boolean {
   if (status === 400 || status === 404) return !isWebPage(reply);
   if (status === 204) return true;
   const body = status === 200 ? parsed(reply.body) : undefined;
+  return body === null || (dataOf(body) === null && refusalIn(body) === undefined);
+}
+
+function dataOf(body: unknown): unknown {
+  return (Object(body) as { data?: unknown }).data;
+}
+
+function isListOfRecords(value: unknown): value is DebateSpaceUser[] {
   return (
-    body === null || (refusalIn(body) === undefined && (Object(body) as { data?: unknown }).data === null)
+    Array.isArray(value) &&
+    value.every((item) => typeof item === 'object' && item !== null && !Array.isArray(item))
   );
+}
+
+/**
+ * A number for a uid is its digits. One that JavaScript has rounded may be somebody else's.
+ * @throws {@link Failure}
+ */
+function normalized(user: DebateSpaceUser, reply: HttpReply): DebateSpaceUser {
+  Reflect.deleteProperty(user, '__proto__'); // a host that copies the user would make it the prototype of the copy
+  const uid: unknown = user.uid;
+  if (typeof uid !== 'number') return user;
+  if (Number.isSafeInteger(uid)) return { ...user, uid: String(uid) };
+  throw unexpected(reply, 'has a number for a uid that JavaScript rounds or that has a fraction');
+}
+
+/** Those of anonymized users are absent, `null` or empty. */
+export function hasUid<U extends DebateSpaceUser>(user: U): user is U & { readonly uid: string } {
+  return typeof user.uid === 'string' && user.uid !== '';
 }
 
 function wholeNumber(text = ''): number | undefined {
   return /^\s*\d{1,15}\s*$/.test(text) ? Number(text) : undefined;
-}
-
-/**
- * The pages that a `Link` header (RFC 8288) leads to, by relation; `undefined` where the address does not say. Other
- * links, such as a `preconnect`, are no pages.
- */
-function pageLinks(header = ''): ReadonlyMap<string, number | undefined> {
-  const links = new Map<string, number | undefined>();
-  for (const [, target = '', parameters = ''] of header.matchAll(/<([^>]*)>([^<]*)/g)) {
-    const relations = /;\s*rel\s*=\s*"?([^";,]*)/i.exec(parameters)?.[1] ?? '';
-    const page = /[?&]page=(\d{1,15})/.exec(target)?.[1];
-    for (const [relation] of relations.toLowerCase().matchAll(/(?<!\S)(first|prev|next|last)(?!\S)/g))
-      links.set(relation, page === undefined ? undefined : Number(page));
-  }
-  return links;
 }

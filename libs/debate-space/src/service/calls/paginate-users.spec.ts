@@ -33,7 +33,8 @@ class MadeUp {
       if (this.asked.length > 200) throw new Error('asks for ever');
       const { uids: ids, last = false, ...rest } = page(number);
       const listed = { page: number, users: ids.map((uid) => ({ uid })), ...rest };
-      return Promise.resolve({ page: listed, last, more: rest.nextPage !== undefined });
+      const follows = rest.nextPage !== undefined || (last ? false : undefined);
+      return Promise.resolve({ page: listed, follows });
     });
   }
 }
@@ -286,20 +287,13 @@ describe('walking all users', () => {
     });
   });
 
-  it('ends when the service begins again after more users than are remembered', async () => {
-    const users = (page: number) => Array.from({ length: 5000 }, (_, at) => `u-${page % 3}-${at}`);
-    const list = new MadeUp((page) => ({ uids: users(page) }));
-    expect(await uids(list.users)).toHaveLength(15_000);
-    expect(list.asked).toEqual([1, 2, 3, 4, 5]);
-  });
-
   it('ends when the service ignores the page and changes a field of each record', async () => {
     let views = 0;
     const asked: number[] = [];
     const users = iterateUsers((page) => {
       asked.push(page);
       const listed = ['a', 'b', null].map((uid) => ({ uid, seen_at: (views += 1) }));
-      return Promise.resolve({ page: { page, users: listed }, last: false, more: false });
+      return Promise.resolve({ page: { page, users: listed }, follows: undefined });
     });
     expect(await uids(users)).toEqual(['a', 'b', null]);
     expect(asked).toEqual([1, 2, 3]);
@@ -324,7 +318,10 @@ describe('walking all users', () => {
   });
 
   it('follows the service over a gap', async () => {
-    const list = new MadeUp((page) => ({ uids: [`u-${page}`], nextPage: page + 2, last: page > 4 }));
+    const list = new MadeUp((page) => ({
+      uids: [`u-${page}`],
+      ...(page < 5 ? { nextPage: page + 2 } : { last: true }),
+    }));
     expect(await uids(list.users)).toEqual(['u-1', 'u-3', 'u-5']);
   });
 

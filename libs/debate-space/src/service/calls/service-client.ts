@@ -9,7 +9,7 @@ import type { AccessTokens, Scope } from './access-tokens.js';
 import type { HttpReply, HttpRequest } from '../http/exchange.js';
 import { Failure } from '../http/failure.js';
 import type { NoSlot, RateLimiter } from '../rate-limiter.js';
-import { retry, type AttemptContext, type Priority, type RetryPolicy } from '../http/retry.js';
+import { retry, tooLate, type Attempt, type Priority, type RetryPolicy } from '../http/retry.js';
 import type { Transport } from '../http/transport.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
@@ -64,9 +64,9 @@ export class ServiceClient {
     signal: AbortSignal,
   ): Promise<NoSlot | undefined> {
     const { limiter, policy } = this.parts;
-    return retry(operation, policy, 'job', signal, async ({ wait, inTime }) => {
-      await inTime((limited) => this.#token(scope, limited));
-      return wait((limited) => limiter.acquire(limited, { withinMs: this.#jobWaitMs, isJob: true }));
+    return retry(operation, policy, 'job', signal, async ({ leftMs }) => {
+      await this.#token(scope, leftMs(), signal);
+      return limiter.acquire(signal, { withinMs: this.#jobWaitMs, isJob: true });
     });
   }
 
@@ -76,9 +76,9 @@ export class ServiceClient {
     const { operation, scope, priority, totalTimeoutMs = policy.totalTimeoutMs } = call;
     let { hasSlot = false } = call;
     let isRenewed = false;
-    const once = async ({ signal, leftMs, wait, inTime, unknownBefore }: AttemptContext): Promise<T> => {
-      const token = scope && (await inTime((limited) => this.#token(scope, limited)));
-      if (!hasSlot) await wait((limited) => this.#takeSlot(priority, totalTimeoutMs, leftMs(), limited));
+    const once = async ({ leftMs, unknownBefore }: Attempt, signal: AbortSignal): Promise<T> => {
+      const token = scope && (await this.#token(scope, leftMs(), signal));
+      if (!hasSlot) await this.#takeSlot(priority, totalTimeoutMs, leftMs(), signal);
       hasSlot = false;
       try {
         const reply = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
@@ -95,7 +95,7 @@ export class ServiceClient {
       }
     };
     return withCombinedSignal([callerSignal, shutdownSignal], undefined, ({ signal }) =>
-      retry(operation, { ...policy, totalTimeoutMs }, priority, signal, once),
+      retry(operation, { ...policy, totalTimeoutMs }, priority, signal, (attempt) => once(attempt, signal)),
     );
   }
 
@@ -103,9 +103,8 @@ export class ServiceClient {
     const { limiter, policy } = this.parts;
     // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
-    const withinMs = { call: leftMs - reservedMs, walk: Infinity, job: this.#jobWaitMs }[priority];
-    const maxPauseMs = priority === 'walk' ? totalMs : Infinity;
-    const refusal = await limiter.acquire(signal, { withinMs, maxPauseMs, isJob: priority === 'job' });
+    const withinMs = priority === 'job' ? this.#jobWaitMs : leftMs - reservedMs;
+    const refusal = await limiter.acquire(signal, { withinMs, isJob: priority !== 'call' });
     if (!refusal) return;
     const { retryAfterMs } = refusal;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
@@ -114,16 +113,21 @@ export class ServiceClient {
   }
 
   /** A failure to get a token is seen from the call that needs it: that call was not sent. */
-  async #token(scope: Scope, signal: AbortSignal): Promise<string> {
-    try {
-      return await this.parts.tokens.get(scope, signal);
-    } catch (error) {
-      if (!(error instanceof DebateSpaceRequestError)) throw error;
-      const { status, retryable, retryAfterMs, attempts: requests } = error;
-      const message = `no access token: ${error.message.replace(/^token: /, '')}`;
-      const details = { outcome: 'not-sent', requests, retryable, status, retryAfterMs } as const;
-      throw new Failure(error.constructor as Failure['error'], message, details);
-    }
+  #token(scope: Scope, leftMs: number, signal: AbortSignal): Promise<string> {
+    const { tokens, policy } = this.parts;
+    const limitMs = Math.min(leftMs, policy.totalTimeoutMs);
+    return withCombinedSignal([signal], limitMs, async (combined) => {
+      try {
+        return await tokens.get(scope, combined.signal);
+      } catch (error) {
+        if (combined.timedOut) throw tooLate();
+        if (!(error instanceof DebateSpaceRequestError)) throw error;
+        const { status, retryable, retryAfterMs, attempts: requests } = error;
+        const message = `no access token: ${error.message.replace(/^token: /, '')}`;
+        const details = { outcome: 'not-sent', requests, retryable, status, retryAfterMs } as const;
+        throw new Failure(error.constructor as Failure['error'], message, details);
+      }
+    });
   }
 }
 

@@ -35,22 +35,29 @@ export class UsersApi {
     private readonly listApiKey?: Secret,
   ) {}
 
-  /** @throws {@link UserNotFoundError} when the service does not know the user */
-  async erase(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<void> {
-    await this.#erase(uid, mode, signal);
-  }
-
-  /** Waits for all that {@link eraseIfExists} needs before its request. Rejects with a `DebateSpaceRequestError`. */
-  async prepareErasure(mode: ErasureMode, signal: AbortSignal): Promise<NoSlot | undefined> {
-    return this.client.prepareJob(ERASURES[mode].operation, 'authentication', signal);
-  }
-
   /**
-   * Erases a user as part of a job, which {@link prepareErasure} has prepared.
-   * @returns the status of the answer; 404 when the service does not know the user (any more)
+   * @param isJob whether {@link prepareErasure} has prepared it; a user whom the service does not know (any more) is no error
+   * @returns the status of the answer
+   * @throws {@link UserNotFoundError} when the service does not know the user
    */
-  async eraseIfExists(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<number> {
-    return this.#erase(uid, mode, signal, true);
+  async erase(uid: string, mode: ErasureMode, signal?: AbortSignal, isJob = false): Promise<number> {
+    const { operation, method, rest } = ERASURES[mode];
+    const part = encodeURIComponent(acceptedUid(namedUid(uid), operation));
+    const call = {
+      operation,
+      method,
+      url: `${this.baseUrl}/users/${part}${rest}`,
+      scope: 'authentication',
+      priority: isJob ? 'job' : 'call',
+      hasSlot: isJob,
+      read: (reply: HttpReply, unknownBefore: boolean) => erased(reply, unknownBefore || isJob),
+    } as const;
+    return this.client.call(call, signal);
+  }
+
+  /** Waits for all that an erasure of a job needs before its request. Rejects with a `DebateSpaceRequestError`. */
+  prepareErasure(mode: ErasureMode, signal: AbortSignal): Promise<NoSlot | undefined> {
+    return this.client.prepareJob(ERASURES[mode].operation, 'authentication', signal);
   }
 
   async list(
@@ -81,21 +88,6 @@ export class UsersApi {
     return findInPages(uid, maxPages, (query, mayBeBehind) =>
       this.list(query, signal, { totalTimeoutMs: end - performance.now(), mayBeBehind }),
     );
-  }
-
-  #erase(uid: string, mode: ErasureMode, signal?: AbortSignal, isJob = false): Promise<number> {
-    const { operation, method, rest } = ERASURES[mode];
-    const part = encodeURIComponent(acceptedUid(namedUid(uid), operation));
-    const call = {
-      operation,
-      method,
-      url: `${this.baseUrl}/users/${part}${rest}`,
-      scope: 'authentication',
-      priority: isJob ? 'job' : 'call',
-      hasSlot: isJob,
-      read: (reply: HttpReply, unknownBefore: boolean) => erased(reply, unknownBefore || isJob),
-    } as const;
-    return this.client.call(call, signal);
   }
 }
 

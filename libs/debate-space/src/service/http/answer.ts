@@ -10,13 +10,9 @@ import {
 import type { HttpReply } from './exchange.js';
 import { Failure } from './failure.js';
 
-const MAX_DEPTH = 100;
-/** The elements of web pages that no service would name the root of its XML after. */
-const ELEMENTS =
-  'html|head|body|title|meta|link|script|style|noscript|iframe|h[1-6]|p|div|span|center|font|table|form|pre|img|br|hr|b|strong|a';
-const DOCUMENT = /^<(!doctype\s+html|html)(?=[\s/>])/i;
-const ELEMENT = new RegExp(`^<(${ELEMENTS})(?=[\\s/>])`, 'i');
-const ANY_ELEMENT = new RegExp(`<(${ELEMENTS})(?=[\\s/>])[^<>]*>`, 'i');
+/** How a web page begins: with what no service would name the root of its XML after. */
+const PAGE = /^<(!doctype\s+html|html|head|body|h[1-6]|p|div|center|br|hr)(?=[\s/>])/i;
+const BEFORE_CONTENT = /^(\s|<!--[^]*?-->|<\?[^]*?\?>)+/;
 
 /**
  * The failure of a call that is answered like this. Whatever is not the service's own no may be repeated.
@@ -56,7 +52,6 @@ export function unexpected({ status }: HttpReply, problem: string): Failure {
 export function jsonBody(reply: HttpReply): unknown {
   const value = parsed(reply.body);
   if (value === undefined && reply.body.trim() !== '') throw unexpected(reply, 'is not whole JSON');
-  if (isTooDeep(value)) throw unexpected(reply, `is nested deeper than ${MAX_DEPTH} levels`);
   return value;
 }
 
@@ -93,8 +88,12 @@ export function contradictionOf(reply: HttpReply): Contradiction | undefined {
   return isDone && saysNo(parsed(reply.body)) ? 'success: false' : undefined;
 }
 
+/** XML is no web page, nor is JSON or plain text that is sent as `text/html`, as PHP does. */
 export function isWebPage(reply: HttpReply): boolean {
-  return isHtml(reply.body, reply.header('content-type'));
+  const start = reply.body.slice(0, 4_000);
+  if (PAGE.test(start.replace(BEFORE_CONTENT, ''))) return true;
+  const isHtml = /^\s*text\/html\b/i.test(reply.header('content-type') ?? '');
+  return isHtml && /<[a-z][^<>]*>/i.test(start) && !/^\s*(<\?xml|[{["])/i.test(start);
 }
 
 function saysNo(value: unknown): boolean {
@@ -105,32 +104,4 @@ function saysNo(value: unknown): boolean {
 /** Many services name an empty `errors` in every answer. */
 function isFilled(value: unknown): boolean {
   return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
-}
-
-/** Code that walks through such a value, as `JSON.stringify` does, would end with a `RangeError`. */
-function isTooDeep(value: unknown): boolean {
-  let level = [value];
-  for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth += 1)
-    level = level.flatMap((each): unknown[] => (typeof each === 'object' ? Object.values(each ?? {}) : []));
-  return level.length > 0;
-}
-
-/** Whether a body is HTML. XML is no web page, nor is JSON or plain text that is sent as `text/html`, as PHP does. */
-function isHtml(body: string, contentType = ''): boolean {
-  const text = contentOf(body);
-  if (DOCUMENT.test(text)) return true;
-  if (contentType.includes('xml') || /^\s*<\?xml/i.test(body)) return false;
-  if (ELEMENT.test(text)) return true;
-  return /^\s*text\/html\b/i.test(contentType) && ANY_ELEMENT.test(text) && parsed(text) === undefined;
-}
-
-/** Without a byte order mark, white space, comments and processing instructions in front. */
-function contentOf(body: string): string {
-  for (let text = body.trimStart(); ;) {
-    const close = text.startsWith('<!--') ? '-->' : text.startsWith('<?') ? '?>' : undefined;
-    if (close === undefined) return text;
-    const at = text.indexOf(close);
-    if (at < 0) return '';
-    text = text.slice(at + close.length).trimStart();
-  }
 }

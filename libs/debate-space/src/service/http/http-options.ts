@@ -6,8 +6,8 @@ export interface DebateSpaceHttpOptions {
   timeoutMs?: number | undefined;
   /**
    * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. A call whose slot
-   * cannot come in time is refused immediately, with a `RateLimitedError`. For what waits for its slots instead – `users()`
-   * and the erasures – only the requests count. @defaultValue `30_000`
+   * cannot come in time is refused immediately, with a `RateLimitedError`. What waits for its slots instead – `users()` and the
+   * erasures – has no such limit. @defaultValue `30_000`
    */
   totalTimeoutMs?: number | undefined;
   /** How many requests one call may make. @defaultValue `4` */

@@ -23,6 +23,9 @@ const key = pem(
   'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQglU2hW98lXX4ypBbQLchm8mt06Fl2fTUCSJUQMoYucqWhRANCAAStl8CPOzrbEG/q3JIbAk4zN2NvECTk3AxK1xPbJV9ZnxCy9AWTnQSftkxWRdfBKD+a/9PwhFU9QDdef9QGZm1f',
 );
 
+/** To reach the proxy and the service on a busy machine, before the time-out that the test is about. */
+const LONG_ENOUGH_MS = 2_000;
+
 describe('behind a forward proxy of the environment', () => {
   const environment = { ...process.env };
   const servers: NetServer[] = [];
@@ -139,7 +142,7 @@ describe('behind a forward proxy of the environment', () => {
       trustTheService();
       await use(forwardProxy());
       const post = await startService(protocol);
-      const exchange = transport(300).exchange({ ...post, url: `${post.url}/silent` }, never);
+      const exchange = transport(LONG_ENOUGH_MS).exchange({ ...post, url: `${post.url}/silent` }, never);
       expect(await outcomeOf(exchange)).toEqual({
         failure: { kind: 'timeout', reason: 'TIMEOUT', sent: true },
       });
@@ -198,7 +201,7 @@ describe('behind a forward proxy of the environment', () => {
       const proxy = connectProxy(act);
       const seen = await use(proxy);
       const closed = closing(proxy);
-      const outcome = await outcomeOf(transport(200).exchange(await startService('https'), never));
+      const outcome = await outcomeOf(transport(LONG_ENOUGH_MS).exchange(await startService('https'), never));
       expect(outcome).toMatchObject({ failure: { kind: 'timeout', reason: 'TIMEOUT' } });
       await closed;
       expect(seen.connections).toBe(1);

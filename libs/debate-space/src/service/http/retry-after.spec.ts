@@ -25,7 +25,6 @@ describe('retryAfterMs', () => {
     ['a date, with a Date that is none', inTenSeconds, 'yesterday', 10_000],
     ['a date that has passed', 'Tue, 01 Jul 2025 11:00:00 GMT', undefined, 0],
     ['the form of RFC 850', 'Tuesday, 01-Jul-25 12:00:10 GMT', undefined, 10_000],
-    ['the form of asctime, which is in UTC', 'Tue Jul  1 12:00:10 2025', undefined, 10_000],
     ['nothing', undefined, undefined, undefined],
     ['an empty value', '', undefined, undefined],
     ['words', 'soon', undefined, undefined],
@@ -34,13 +33,6 @@ describe('retryAfterMs', () => {
     ['more digits than a number has', '9'.repeat(400), undefined, 3_600_000],
     ['a date years ahead as an hour', 'Tue, 01 Jul 2098 12:00:00 GMT', undefined, 3_600_000],
     ['the first of repeated seconds', '5, 7', undefined, 5000],
-    ['the first of repeated dates', `${inTenSeconds}, Tue, 01 Jul 2025 13:00:00 GMT`, undefined, 10_000],
-    [
-      'a date, with a repeated Date',
-      'Tue, 01 Jul 2025 13:00:10 GMT',
-      'Tue, 01 Jul 2025 13:00:00 GMT, Tue, 01 Jul 2025 13:00:00 GMT',
-      10_000,
-    ],
   ])('reads %s', (_what, value, date, expected) => {
     expect(retryAfterMs(value, date, now)).toBe(expected);
   });

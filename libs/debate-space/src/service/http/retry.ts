@@ -6,7 +6,6 @@ import {
   type DebateSpaceOperation,
   type DebateSpaceOutcome,
 } from '../../errors.js';
-import { withCombinedSignal } from '../../async/combined-signal.js';
 import { Failure } from './failure.js';
 
 export interface RetryPolicy {
@@ -20,20 +19,15 @@ export interface RetryPolicy {
  * How long a call may take, and what is repeated:
  *
  * - `call`: somebody waits for it, for `totalTimeoutMs` at most.
- * - `walk`: a loop over the users. Only its requests count for `totalTimeoutMs`, and not the waits before and between them,
- *   unless the service orders a pause that is longer.
+ * - `walk`: a loop over the users. Waits for its slots as long as it takes, and for a pause that the service requests, but not
+ *   for one that is longer than `totalTimeoutMs`.
  * - `job`: waits like `walk`, and has a schedule of its own. Only a request whose access token was refused is repeated.
  */
 export type Priority = 'call' | 'walk' | 'job';
 
-export interface AttemptContext {
-  readonly signal: AbortSignal;
-  /** Milliseconds until the end of the call, from now. */
+export interface Attempt {
+  /** Milliseconds until the end of the call, from now; `Infinity` for walks and jobs. */
   readonly leftMs: () => number;
-  /** Does what is part of a request, until the end of the call. */
-  readonly inTime: <T>(work: (limited: AbortSignal) => Promise<T>) => Promise<T>;
-  /** Waits for what is no request, for as long as the caller can. */
-  readonly wait: <T>(work: (limited: AbortSignal) => Promise<T>) => Promise<T>;
   /** Whether an earlier attempt of this call may have been carried out. */
   readonly unknownBefore: boolean;
 }
@@ -51,18 +45,19 @@ export async function retry<T>(
   { maxAttempts, totalTimeoutMs }: RetryPolicy,
   priority: Priority,
   signal: AbortSignal,
-  once: (context: AttemptContext) => Promise<T>,
+  once: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
+  const end = priority === 'call' ? performance.now() + totalTimeoutMs : Infinity;
+  const leftMs = (): number => end - performance.now();
   let attempts = 0;
   let outcome: DebateSpaceOutcome = 'not-sent';
-  let end = performance.now() + totalTimeoutMs;
   let last: Failure | undefined;
   let delayMs = 0;
   for (;;) {
     try {
-      if (delayMs > 0) await wait((limited) => sleep(delayMs, undefined, { signal: limited }));
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal });
       if (leftMs() <= 0) throw tooLate();
-      return await once({ signal, leftMs, inTime, wait, unknownBefore: outcome === 'unknown' });
+      return await once({ leftMs, unknownBefore: outcome === 'unknown' });
     } catch (error) {
       if (error instanceof Failure) {
         attempts += error.details.requests ?? 1;
@@ -83,30 +78,10 @@ export async function retry<T>(
       last = failure;
     }
   }
-
-  function leftMs(): number {
-    return end - performance.now();
-  }
-
-  function inTime<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
-    return withCombinedSignal([signal], leftMs(), (combined) =>
-      work(combined.signal).catch((error: unknown) => {
-        throw combined.timedOut ? tooLate() : error;
-      }),
-    );
-  }
-
-  async function wait<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
-    if (priority === 'call') return inTime(work);
-    const start = performance.now();
-    const result = await work(signal);
-    end += performance.now() - start;
-    return result;
-  }
 }
 
 /** There is no time for a request. After an attempt, its failure says more than this one. */
-function tooLate(): Failure {
+export function tooLate(): Failure {
   const message = 'no request could be made within http.totalTimeoutMs';
   return new Failure(TimeoutError, message, { outcome: 'not-sent', retry: 'too-late', requests: 0 });
 }

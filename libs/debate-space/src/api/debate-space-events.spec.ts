@@ -28,15 +28,6 @@ describe.each(copies)('a host with $name', ({ rxjs }) => {
     expect(source.observed).toBe(false);
   });
 
-  it('leaves no subscription behind when an operator has what it takes', () => {
-    const { source, events$ } = observable();
-    const values: number[] = [];
-    events$.pipe(rxjs.take(2)).subscribe((value) => values.push(value));
-    for (const value of [1, 2, 3]) source.next(value);
-    expect(values).toEqual([1, 2]);
-    expect(source.observed).toBe(false);
-  });
-
   it('hears through operators that the events have ended', async () => {
     const { source, events$ } = observable();
     const all = rxjs.lastValueFrom(events$.pipe(rxjs.toArray()));
