@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DueHeap } from './due-heap.js';
 import type {
   Claim,
+  Erasure,
   ErasureOutcome,
   Job,
   LiveSession,
@@ -9,7 +10,6 @@ import type {
   NewLogout,
   NewReference,
   Progress,
-  Receipt,
   Reference,
   ReferenceStatus,
 } from './storage.js';
@@ -65,7 +65,7 @@ export function claimOf(row: JobRow, now: number): Claim {
   return { ...jobOf(row), token, ageMs, reference: list && structuredClone(list.reference) };
 }
 
-export const receiptOf = (row: JobRow): Receipt[] =>
+export const erasureOf = (row: JobRow): Erasure[] =>
   row.list ? [{ job: jobOf(row), reference: structuredClone(row.list.reference) }] : [];
 
 export const parkedOf = ({ jobs }: ReferenceRow): JobRow[] =>

@@ -7,6 +7,7 @@ import {
   byEnd,
   byId,
   claimOf,
+  erasureOf,
   isBefore,
   isDue,
   jobOf,
@@ -14,7 +15,6 @@ import {
   newReference,
   parkedOf,
   progressOf,
-  receiptOf,
   settle,
   statusOf,
   type JobQueue,
@@ -27,7 +27,6 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
-  openErasure,
   referenceKey,
   type Added,
   type CanceledUsers,
@@ -36,6 +35,7 @@ import {
   type Counts,
   type DueSession,
   type EndedUser,
+  type Erasure,
   type ErasureOutcome,
   type Job,
   type JobKind,
@@ -44,9 +44,7 @@ import {
   type NewErasure,
   type NewLogout,
   type NewReference,
-  type OpenErasure,
   type Progress,
-  type Receipt,
   type Reference,
   type ReferenceStatus,
   type Storage,
@@ -222,10 +220,15 @@ export class MemoryStorage implements Storage {
     return { added: added.length, completed, mode };
   }
 
-  async openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]> {
-    return this.#ofSubjects(subjects, 'erasure').flatMap(({ job, list }) =>
-      list && job.state !== 'done' ? [openErasure(job, list.reference)] : [],
+  async erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]> {
+    const rows = this.#ofSubjects(subjects, 'erasure').filter(
+      ({ job }) => (job.state === 'done') === (which === 'done'),
     );
+    return rows
+      .sort(byEnd)
+      .reverse()
+      .slice(0, which === 'done' ? 1_000 : Infinity)
+      .flatMap(erasureOf);
   }
 
   async markSending(claim: Claim): Promise<boolean> {
@@ -297,15 +300,10 @@ export class MemoryStorage implements Storage {
     return rest.slice(0, limit).map(statusOf);
   }
 
-  async receipts(reference: string, limit: number, after = ''): Promise<readonly Receipt[]> {
+  async receipts(reference: string, limit: number, after = ''): Promise<readonly Erasure[]> {
     const jobs = [...(this.#references.get(referenceKey(reference))?.jobs.values() ?? [])];
     const rest = jobs.filter(({ job }) => job.state === 'done' && job.id > after).sort(byId);
-    return rest.slice(0, limit).flatMap(receiptOf);
-  }
-
-  async receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {
-    const done = this.#ofSubjects(subjects, 'erasure').filter(({ job }) => job.state === 'done');
-    return done.sort(byEnd).reverse().slice(0, 1_000).flatMap(receiptOf);
+    return rest.slice(0, limit).flatMap(erasureOf);
   }
 
   async claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {

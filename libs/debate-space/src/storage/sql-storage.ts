@@ -20,7 +20,6 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
-  openErasure,
   referenceKey,
   type Added,
   type CanceledUsers,
@@ -29,6 +28,7 @@ import {
   type Counts,
   type DueSession,
   type EndedUser,
+  type Erasure,
   type ErasureOutcome,
   type ErasureRequests,
   type HostTransaction,
@@ -39,9 +39,7 @@ import {
   type NewErasure,
   type NewLogout,
   type NewReference,
-  type OpenErasure,
   type Progress,
-  type Receipt,
   type Reference,
   type ReferenceStatus,
   type Storage,
@@ -234,9 +232,12 @@ export class SqlStorage implements Storage {
     return rows.toSorted((one, other) => (String(one.id) < String(other.id) ? -1 : 1)); // in any order until here
   }
 
-  /** Whether the reference of an erasure is not paused. No join: Postgres must read the jobs in the order of their index. */
+  /**
+   * Whether the reference of an erasure is not paused. Neither a join nor `= 0`, of which Postgres expects few rows: it must
+   * read the jobs in the order of their index.
+   */
   get #isRunning(): string {
-    return `COALESCE((SELECT p.paused FROM ${this.#references} p WHERE p.id = reference), 0) = 0`;
+    return `COALESCE((SELECT p.paused FROM ${this.#references} p WHERE p.id = reference), 0) <> 1`;
   }
 
   async #dueLists(limit: number): Promise<readonly string[]> {
@@ -411,14 +412,15 @@ export class SqlStorage implements Storage {
     return this.#insertNew(query, this.#jobs, columns, rows);
   }
 
-  async openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]> {
+  async erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]> {
     if (subjects.length === 0) return [];
     const [where, values] = this.#jobsOf(subjects, 'erasure');
-    const rows = await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${where} AND state <> 'done'`, values);
+    const rest = which === 'open' ? `state <> 'done'` : `state = 'done' ORDER BY ended_at DESC LIMIT 1000`;
+    const rows = await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${where} AND ${rest}`, values);
     const references = await this.#referencesOf(this.#query, rows);
     return rows.flatMap((row) => {
       const reference = references.get(String(row.reference));
-      return reference ? [openErasure(jobOf(row), referenceOf(reference))] : [];
+      return reference ? [{ job: jobOf(row), reference: referenceOf(reference) }] : [];
     });
   }
 
@@ -550,7 +552,7 @@ export class SqlStorage implements Storage {
     return statuses;
   }
 
-  async receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]> {
+  async receipts(reference: string, limit: number, after?: string): Promise<readonly Erasure[]> {
     const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     if (!row) return [];
     const [from, to] = rangeOf(String(row.id));
@@ -559,17 +561,6 @@ export class SqlStorage implements Storage {
     const queue = Number(row.is_list) === 1 ? row.id : this.#singles;
     const rows = await this.#rows(text, [queue, after === undefined ? from : this.#id(after), to]);
     return rows.map((job) => ({ job: jobOf(job), reference: referenceOf(row) }));
-  }
-
-  async receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {
-    const [where, values] = this.#jobsOf(subjects, 'erasure');
-    const done = `${where} AND state = 'done' ORDER BY ended_at DESC LIMIT 1000`;
-    const rows = await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${done}`, values);
-    const references = await this.#referencesOf(this.#query, rows);
-    return rows.flatMap((row) => {
-      const reference = references.get(String(row.reference));
-      return reference ? [{ job: jobOf(row), reference: referenceOf(reference) }] : [];
-    });
   }
 
   async claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {

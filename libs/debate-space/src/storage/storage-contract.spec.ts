@@ -341,7 +341,7 @@ function contract(kept: TableStorage): void {
     expect(await add('open', 'bob')).toMatchObject({ conflict: 'incomplete' });
     expect(await addList('open', 'b')('bob')).toMatchObject({ conflict: 'other-reader' });
     expect(await addAll('closed', 'bob')).toMatchObject({ conflict: 'complete' });
-    expect(await storage.openErasures(['bob'])).toEqual([]);
+    expect(await storage.erasuresOf(['bob'], 'open')).toEqual([]);
     expect(await addAll('closed', 'ada')).toMatchObject({ added: 0, completed: false });
     expect(await add('closed', 'bob')).toMatchObject({ added: 1 });
   });
@@ -463,15 +463,15 @@ function contract(kept: TableStorage): void {
     await add('r', 'old');
     const renamed = users('r', 'new').map((user) => ({ ...user, formerIds: [erasureId('r', 'old')] }));
     expect(await storage.addErasures(single('r'), renamed)).toMatchObject({ added: 0 });
-    const open = { subject: 'old', reference: 'r', mode: 'delete', running: true };
-    expect(await storage.openErasures(['new', 'old'])).toEqual([open]);
+    const open = { job: { subject: 'old', state: 'waiting' }, reference: { reference: 'r', mode: 'delete' } };
+    expect(await storage.erasuresOf(['new', 'old'], 'open')).toMatchObject([open]);
     await finish(await claimOne(storage, 'erasure'));
     expect(await storage.addErasures(single('r'), renamed)).toMatchObject({ added: 0 });
-    const [receipt] = await storage.receiptsOf(['new', 'old']);
+    const [receipt] = await storage.erasuresOf(['new', 'old'], 'done');
     expect(receipt).toMatchObject({ job: { subject: 'old' }, reference: { reference: 'r' } });
   });
 
-  it('says which erasures of a user are open, and which of them will be carried out', async () => {
+  it('says which erasures of a user are open, and how they and their references stand', async () => {
     await add('running', 'ada', 'parked');
     await add('paused', 'ada');
     await storage.setPaused('paused', true);
@@ -480,11 +480,17 @@ function contract(kept: TableStorage): void {
     await addList('incomplete', 'a', 'first')('ada');
     await add('done', 'ada');
     await finish(await claimOne(storage, 'erasure'));
-    const found = await storage.openErasures(['ada', 'parked', 'nobody']);
+    const found = await storage.erasuresOf(['ada', 'parked', 'nobody'], 'open');
     const texts = found.map(
-      ({ subject, ...erasure }) => `${subject} ${erasure.reference} ${erasure.running}`,
+      ({ job: { subject, state }, reference: { reference, complete, paused } }) =>
+        `${subject} ${reference} ${state}${complete ? '' : ' incomplete'}${paused ? ' paused' : ''}`,
     );
-    const expected = ['ada incomplete false', 'ada paused false', 'ada running true', 'parked running false'];
+    const expected = [
+      'ada incomplete waiting incomplete',
+      'ada paused waiting paused',
+      'ada running waiting',
+      'parked running parked',
+    ];
     expect(texts.sort()).toEqual(expected);
   });
 
@@ -500,7 +506,7 @@ function contract(kept: TableStorage): void {
     const page = await storage.receipts('a', 2);
     const rest = await storage.receipts('a', 2, page[1]?.job.id);
     expect([...page, ...rest].map(({ job }) => job.subject)).toEqual(['ada', 'bob', 'carol']);
-    expect(await storage.receiptsOf(['ada', 'bob'])).toHaveLength(6);
+    expect(await storage.erasuresOf(['ada', 'bob'], 'done')).toHaveLength(6);
   });
 
   it('returns an overdue reference once for each age, whichever process asks', async () => {
@@ -533,7 +539,7 @@ function contract(kept: TableStorage): void {
     expect(await storage.receipts('done', 10)).toHaveLength(2);
     while (await storage.prune({ historyMs: LONG_MS, receiptsMs: OVER_MS }));
     expect((await storage.references(10)).map(({ reference }) => reference)).toEqual(['open']);
-    expect(await storage.receiptsOf(['ada', 'bob'])).toEqual([]);
+    expect(await storage.erasuresOf(['ada', 'bob'], 'done')).toEqual([]);
   });
 
   // ---- sessions
@@ -666,7 +672,7 @@ function contract(kept: TableStorage): void {
     expect(await other.counts('logout')).toMatchObject({ waiting: 0, parked: 0 });
     expect(await other.supersedeLogouts(['ada'])).toBe(0);
     expect(await other.references(10)).toEqual([]);
-    expect(await other.openErasures(['ada'])).toEqual([]);
+    expect(await other.erasuresOf(['ada'], 'open')).toEqual([]);
     expect(await other.dueSessions(10)).toEqual([]);
     expect(await other.takeSlot(1, LONG_MS)).toBe(0);
     expect(await other.addErasures(single('r'), users('r', 'ada'))).toMatchObject({ added: 1 });
@@ -690,7 +696,7 @@ function contract(kept: TableStorage): void {
           expect(await within?.addErasures(single(reference), users(reference, 'ada'))).toMatchObject({
             added: 1,
           });
-          expect(await within?.openErasures(['ada'])).toHaveLength(1);
+          expect(await within?.erasuresOf(['ada'], 'open')).toHaveLength(1);
           expect(await within?.reference(reference)).toMatchObject({ total: 1 });
           expect(await storage.reference(reference)).toBeUndefined();
           expect((await storage.claim('erasure', 10)).claims).toEqual([]);

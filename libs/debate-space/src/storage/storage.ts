@@ -174,22 +174,8 @@ export function conflictOf(
   return hasNew && known.complete ? 'complete' : undefined;
 }
 
-/** An erasure that has not ended. */
-export interface OpenErasure {
-  readonly subject: string;
-  readonly reference: string;
-  readonly mode: ErasureMode;
-  /** Whether it will be carried out as things stand: neither paused, parked, canceled nor part of an incomplete list. */
-  readonly running: boolean;
-}
-
-export function openErasure({ subject, state }: Job, of: Reference): OpenErasure {
-  const { reference, mode, paused, canceled, complete } = of;
-  return { subject, reference, mode, running: state === 'waiting' && !paused && !canceled && complete };
-}
-
-/** A finished erasure. */
-export interface Receipt {
+/** An erasure of a user, with the reference that it belongs to. */
+export interface Erasure {
   readonly job: Job;
   readonly reference: Reference;
 }
@@ -212,8 +198,8 @@ export interface CanceledUsers {
 export interface ErasureRequests {
   /** At most 500 users, in one transaction with their reference. Users whom the reference has already, done or not, stay. */
   addErasures(reference: NewReference, erasures: readonly NewErasure[]): Promise<Added>;
-  /** @param subjects at most 1,000 */
-  openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]>;
+  /** Those that have not ended, or the 1,000 latest that have. @param subjects at most 1,000 */
+  erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]>;
   /** @param reference its name */
   reference(reference: string): Promise<ReferenceStatus | undefined>;
 }
@@ -295,9 +281,7 @@ export interface Storage extends ErasureRequests {
   /** The newest first. @param after the last one of the page before @param limit at most 1,000 */
   references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]>;
   /** Finished erasures of a reference, by id. @param after the last id of the page before @param limit at most 1,000 */
-  receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]>;
-  /** The 1,000 latest at most. */
-  receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]>;
+  receipts(reference: string, limit: number, after?: string): Promise<readonly Erasure[]>;
   /**
    * Unfinished references that have passed one of these ages since the last call, some at a time. Over all processes, each
    * reference is returned once for each age; ages that were missed meanwhile count as one.
