@@ -106,8 +106,7 @@ export interface PendingErasure {
 /**
  * Asked immediately before a user is erased – at each attempt, for each reference –, on whichever instance does it.
  * `{ veto }` forbids it for good, with a reason of at most 1,000 characters that is kept with the receipt: no personal data.
- * When it throws or does not answer within 30
- * seconds, nothing is erased and it is asked again later.
+ * When it throws or does not answer within 30 seconds, nothing is erased and it is asked again later.
  */
 export type BeforeErase = (erasure: PendingErasure) => BeforeEraseAnswer | Promise<BeforeEraseAnswer>;
 /** What `erasure.beforeErase` answers: nothing to agree, `{ veto: reason }` to forbid the erasure for good. */

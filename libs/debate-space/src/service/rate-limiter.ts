@@ -19,6 +19,8 @@ export interface NoSlot {
 export interface Patience {
   /** For how long the caller can wait, in milliseconds. @defaultValue `Infinity` */
   readonly withinMs?: number;
+  /** How long a pause that the service requested may be, in milliseconds. @defaultValue `Infinity` */
+  readonly maxPauseMs?: number;
   /** Whether the caller leaves some of the slots to direct calls. @defaultValue `false` */
   readonly isJob?: boolean;
 }
@@ -81,13 +83,11 @@ export class RateLimiter {
   }
 
   /** Takes a slot as soon as there is one. Rejects with an `AbortError` when the signal is aborted before. */
-  acquire(
-    signal: AbortSignal,
-    { withinMs = Infinity, isJob = false }: Patience = {},
-  ): Promise<NoSlot | undefined> {
+  acquire(signal: AbortSignal, patience: Patience = {}): Promise<NoSlot | undefined> {
+    const { withinMs = Infinity, maxPauseMs = Infinity, isJob = false } = patience;
     const kind = isJob ? 'jobs' : 'calls';
     const until = performance.now() + withinMs;
-    const turn = this.#turns[kind].then(() => this.#take(kind, until, signal));
+    const turn = this.#turns[kind].then(() => this.#take(kind, { until, maxPauseMs }, signal));
     this.#turns[kind] = turn.catch(() => undefined);
     return raceAbort(turn, signal);
   }
@@ -97,11 +97,17 @@ export class RateLimiter {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }
 
-  async #take(kind: Kind, until: number, signal: AbortSignal): Promise<NoSlot | undefined> {
+  async #take(
+    kind: Kind,
+    { until, maxPauseMs }: { readonly until: number; readonly maxPauseMs: number },
+    signal: AbortSignal,
+  ): Promise<NoSlot | undefined> {
     for (;;) {
       signal.throwIfAborted();
+      const now = performance.now();
       const waitMs = this.#waitMs(kind);
-      if (performance.now() + waitMs > until) return { retryAfterMs: Math.ceil(waitMs) };
+      if (now + waitMs > until || this.#pausedUntil - now > maxPauseMs)
+        return { retryAfterMs: Math.ceil(waitMs) };
       if (waitMs > 0) {
         await sleep(Math.min(Math.ceil(waitMs), MAX_TIMER_MS), undefined, { signal });
       } else {

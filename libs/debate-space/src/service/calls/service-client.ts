@@ -104,7 +104,8 @@ export class ServiceClient {
     // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
     const withinMs = priority === 'job' ? this.#jobWaitMs : leftMs - reservedMs;
-    const refusal = await limiter.acquire(signal, { withinMs, isJob: priority !== 'call' });
+    const maxPauseMs = priority === 'walk' ? totalMs : Infinity;
+    const refusal = await limiter.acquire(signal, { withinMs, maxPauseMs, isJob: priority !== 'call' });
     if (!refusal) return;
     const { retryAfterMs } = refusal;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
