@@ -49,7 +49,7 @@ async function finishBatch(): Promise<string[]> {
   const left = [...claims];
   await repeat(claims.length, AT_ONCE, () => {
     const claim = left.pop();
-    return claim && storage.finishLogout(claim, 'delivered', 1);
+    return claim && storage.finishLogout(claim, 1);
   });
   return claims.map(({ id }) => id);
 }

@@ -64,7 +64,7 @@ async function fill(storage: Storage): Promise<void> {
   const [delivered, parked, retried] = (await storage.claim('logout', 3)).claims;
   if (!delivered || !parked || !retried) throw new Error('the logouts are not due');
   const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: false };
-  await storage.finishLogout(delivered, 'delivered', 1);
+  await storage.finishLogout(delivered, 1);
   await storage.park(parked, 'compare the keys', { ...progress, cause: '401' });
   await storage.retry(retried, 300_000, { ...progress, cause: '503' });
   await storage.pause('logout', 60_000);

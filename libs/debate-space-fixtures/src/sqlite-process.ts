@@ -17,7 +17,7 @@ async function work(): Promise<never> {
   for (;;) {
     await add();
     const { claims } = await storage.claim('logout', 4);
-    await Promise.all(claims.map((claim) => storage.finishLogout(claim, 'delivered', 1)));
+    await Promise.all(claims.map((claim) => storage.finishLogout(claim, 1)));
   }
 }
 

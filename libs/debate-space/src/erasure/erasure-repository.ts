@@ -5,12 +5,11 @@ import type { UidCipher } from '../secrets/uid-cipher.js';
 import {
   erasureId,
   type Claim,
+  type Erasure,
   type ErasureRequests,
   type HostTransaction,
   type Job,
   type NewErasure,
-  type OpenErasure,
-  type Receipt,
   type Reference,
   type ReferenceStatus,
   type Storage,
@@ -33,6 +32,15 @@ const MAX_SUBJECTS = 1_000;
 
 /** How one user's erasure ends. */
 export type ErasureEnd = Readonly<Pick<ErasureReceipt, 'outcome' | 'status' | 'loggedOut' | 'reason'>>;
+
+/** An erasure that has not ended. */
+export interface OpenErasure {
+  readonly uid: string;
+  readonly reference: string;
+  readonly mode: ErasureMode;
+  /** Whether it will be carried out as things stand: neither paused, parked, canceled nor part of an incomplete list. */
+  readonly running: boolean;
+}
 
 /** What a receipt says that its job has no column for. The reference may be requested again later, by somebody else. */
 const DETAILS = v.object({
@@ -101,13 +109,17 @@ export class ErasureRepository {
   async openErasures(
     uids: readonly string[],
     requests: ErasureRequests = this.storage,
-  ): Promise<readonly (OpenErasure & { readonly uid: string })[]> {
+  ): Promise<readonly OpenErasure[]> {
     const uidOf = new Map(uids.flatMap((uid) => this.uids.hashes(uid).map((hash) => [hash, uid] as const)));
     const subjects = [...uidOf.keys()];
-    const found: (OpenErasure & { readonly uid: string })[] = [];
-    for (let from = 0; from < subjects.length; from += MAX_SUBJECTS)
-      for (const one of await requests.openErasures(subjects.slice(from, from + MAX_SUBJECTS)))
-        found.push({ ...one, uid: uidOf.get(one.subject) ?? '' });
+    const found: OpenErasure[] = [];
+    for (let from = 0; from < subjects.length; from += MAX_SUBJECTS) {
+      const some = await requests.erasuresOf(subjects.slice(from, from + MAX_SUBJECTS), 'open');
+      for (const { job, reference: of } of some) {
+        const running = job.state === 'waiting' && of.complete && !of.paused && !of.canceled;
+        found.push({ uid: uidOf.get(job.subject) ?? '', reference: of.reference, mode: of.mode, running });
+      }
+    }
     return found;
   }
 
@@ -135,7 +147,7 @@ export class ErasureRepository {
   }
 
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
-    let page: readonly Receipt[] = [];
+    let page: readonly Erasure[] = [];
     do {
       page = await this.storage.receipts(reference, PER_PAGE, page.at(-1)?.job.id);
       yield* page.map(receiptOf);
@@ -144,7 +156,7 @@ export class ErasureRepository {
 
   /** Under all storage keys. */
   async *receiptsOf(uid: string): AsyncGenerator<ErasureReceipt> {
-    yield* (await this.storage.receiptsOf(this.uids.hashes(uid))).map(receiptOf);
+    yield* (await this.storage.erasuresOf(this.uids.hashes(uid), 'done')).map(receiptOf);
   }
 
   /** How many users are not erased yet. */
@@ -156,8 +168,9 @@ export class ErasureRepository {
   /** @returns the age of the oldest reference that is not finished, in milliseconds, when it is overdue; never rejects */
   async overdueMs(): Promise<number | undefined> {
     try {
-      const oldest = await this.storage.oldestUnfinished();
-      return oldest && this.#isOverdue(oldest) ? Date.now() - oldest.requestedAt : undefined;
+      const { oldestAt = Infinity } = await this.storage.counts('erasure');
+      const ageMs = Date.now() - oldestAt;
+      return ageMs > this.overdueAfterMs ? ageMs : undefined;
     } catch {
       return undefined; // the outbox reports a storage that cannot be reached
     }
@@ -233,7 +246,7 @@ function retryingOf({ cause, dueAt = 0 }: Job): RetryingErasure | undefined {
 }
 
 /** A receipt without details is that of a parked user whose reference was canceled. */
-function receiptOf({ job, reference: of }: Receipt): ErasureReceipt {
+function receiptOf({ job, reference: of }: Erasure): ErasureReceipt {
   const { success, output } = v.safeParse(DETAILS_JSON, job.details);
   const { requestedBy, requestedAt, status, loggedOut, reason } = success
     ? output

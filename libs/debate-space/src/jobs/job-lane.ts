@@ -1,5 +1,5 @@
 import { withTimeout } from '../async/with-timeout.js';
-import { LEASE_MS, type Claim, type JobKind, type Storage } from '../storage/storage.js';
+import type { Claim, JobKind, Storage } from '../storage/storage.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import { WorkLoop } from './work-loop.js';
 
@@ -41,8 +41,6 @@ export class JobLane {
   nextMs = 0;
   readonly #running = new Map<string, { claim: Claim; readonly done: Promise<void> }>();
   #waiting: Claim[] = [];
-  /** Until when no other process gets the claims that wait here. */
-  #leasedUntil = 0;
   /** Whether the last look found no free place: the end of a job makes room for the next one. */
   #isFull = false;
   /** Whether the last claim left jobs that are due, or this process has added jobs since. */
@@ -77,12 +75,9 @@ export class JobLane {
 
   /** Renews the leases of all claims. */
   async renew(): Promise<void> {
-    if (this.#isLate) await this.#giveBack();
     if (this.size === 0) return;
-    const leasedUntil = performance.now() + LEASE_MS;
     const running = [...this.#running.values()].map(({ claim }) => claim);
     await this.options.storage.renew([...running, ...this.#waiting]);
-    this.#leasedUntil = leasedUntil;
   }
 
   /** Gives back the jobs that have not started. Resolves when the others have ended. */
@@ -129,8 +124,10 @@ export class JobLane {
     this.#isFull = false;
     for (let nextMs = 0; this.loop.isStarted;) {
       const pauseMs = Math.max(breaker.waitMs, this.options.pauseMs());
-      if (pauseMs > 0 || this.#isLate) await this.#giveBack();
-      if (pauseMs > 0) return pauseMs;
+      if (pauseMs > 0) {
+        await this.#giveBack();
+        return pauseMs;
+      }
       this.isBlocked = false;
       if (this.#running.size >= breaker.concurrency) {
         this.#isFull = true;
@@ -149,7 +146,6 @@ export class JobLane {
     const { breaker, batch, kind, storage } = this.options;
     const limit = breaker.isOpen ? 1 : Math.max(batch, breaker.concurrency - this.#running.size);
     this.isBlocked = true; // in case it fails
-    this.#leasedUntil = performance.now() + LEASE_MS;
     this.#hasMore = false;
     const { claims, nextMs = Infinity } = await storage.claim(kind, limit);
     this.#hasMore ||= nextMs <= 0;
@@ -172,10 +168,5 @@ export class JobLane {
     const claims = this.#waiting;
     this.#waiting = [];
     if (claims.length > 0) await this.options.storage.giveBack(claims);
-  }
-
-  /** Whether another process may have the claims that wait here: this one hung, or could not renew the leases. */
-  get #isLate(): boolean {
-    return this.#waiting.length > 0 && performance.now() >= this.#leasedUntil;
   }
 }

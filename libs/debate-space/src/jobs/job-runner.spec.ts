@@ -46,7 +46,7 @@ describe('the job runner', () => {
     const execute = async (claim: Claim): Promise<void> => {
       started.push(claim.subject);
       await new Promise<void>((resolve) => finishing.push(resolve));
-      if (kind === 'logout') await on.finishLogout(claim, 'delivered', 1);
+      if (kind === 'logout') await on.finishLogout(claim, 1);
       else await on.finishErasure(claim, 'erased', 1, '');
     };
     runner.add({ storage: on, kind, batch, breaker, pauseMs: () => pausedUntil - Date.now(), execute });
@@ -318,27 +318,6 @@ describe('the job runner', () => {
     await finishNext();
     expect(started).toEqual(['a', 'b', 'c']);
   });
-
-  it.each(['could not be renewed', 'ran out while the process hung'])(
-    'starts no job whose lease %s',
-    async (why) => {
-      work('logout', 1, 4);
-      const renew = jest.spyOn(storage, 'renew').mockImplementation(failing);
-      const giveBack = jest.spyOn(storage, 'giveBack');
-      await add('logout', 'a', 'b', 'c');
-      runner.start();
-      await settle(why === 'could not be renewed' ? LEASE_MS : LEASE_MS / 3 - 1);
-      jest.spyOn(storage, 'claim').mockResolvedValue({ claims: [], nextMs: undefined });
-      if (why !== 'could not be renewed') {
-        jest.spyOn(performance, 'now').mockReturnValue(performance.now() + LEASE_MS);
-        await settle(1); // the heartbeat
-        expect(usersOf(renew)).toEqual([['a']]);
-      }
-      await finishNext();
-      expect(started).toEqual(['a']);
-      expect(usersOf(giveBack)).toEqual([['b', 'c']]);
-    },
-  );
 
   it('does not start a job again that still runs here, and renews its new lease', async () => {
     work('logout', 2, 2);

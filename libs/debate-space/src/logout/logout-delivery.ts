@@ -81,7 +81,7 @@ export class LogoutDelivery {
     const about = { id: entry.id, uid: entry.uid, attempts, tookMs: performance.now() - startedAt };
     if (!answer.local) this.breaker.record(seemsDown(answer) ? 'failure' : 'success', cause);
     if (decision.action === 'finish') {
-      await storage.finishLogout(claim, 'delivered', attempts);
+      await storage.finishLogout(claim, attempts);
       emit({ type: 'logout-delivered', ...about, delayMs: Date.now() - entry.endedAt });
       return;
     }

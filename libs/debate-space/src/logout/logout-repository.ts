@@ -1,5 +1,5 @@
 import type { UidCipher } from '../secrets/uid-cipher.js';
-import type { Job, NewLogout, Storage } from '../storage/storage.js';
+import { endedAtOf, type Job, type NewLogout, type Storage } from '../storage/storage.js';
 import type { EndReason } from '../events.js';
 
 /** The intent to log a user out: never a token (tokens live two minutes), never a session id. */
@@ -87,12 +87,9 @@ export class LogoutRepository {
   }
 
   async counts(): Promise<LogoutCounts> {
-    const [{ waiting, parked }, [oldest]] = await Promise.all([
-      this.storage.counts('logout'),
-      this.storage.listLogouts('waiting', 1),
-    ]);
-    const oldestPendingMs = oldest && Math.max(0, Date.now() - endedAtOf(oldest.id));
-    return { pending: waiting, parked, ...(oldestPendingMs !== undefined && { oldestPendingMs }) };
+    const { waiting, parked, oldestAt } = await this.storage.counts('logout');
+    const oldest = oldestAt !== undefined && { oldestPendingMs: Math.max(0, Date.now() - oldestAt) };
+    return { pending: waiting, parked, ...oldest };
   }
 
   /** The longest parked first. */
@@ -121,8 +118,6 @@ export class LogoutRepository {
     await this.storage.supersedeLogouts(this.#uids.hashes(uid));
   }
 }
-
-const endedAtOf = (id: string): number => Number(id.slice(0, 15));
 
 const endOf = ({ id, details }: Job) => ({
   id,

@@ -13,13 +13,10 @@ const MAX_ITEMS = 200;
  * one waits for nothing.
  */
 export class Batches<Item> {
-  readonly #work: (items: readonly Item[]) => Promise<void>;
   readonly #waiting: Waiting<Item>[] = [];
   #calls = 0;
 
-  constructor(work: (items: readonly Item[]) => Promise<void>) {
-    this.#work = work;
-  }
+  constructor(private readonly work: (items: readonly Item[]) => Promise<void>) {}
 
   /** Settles as the call does that has the item. */
   add(item: Item): Promise<void> {
@@ -34,7 +31,7 @@ export class Batches<Item> {
     const some = this.#waiting.splice(0, MAX_ITEMS);
     this.#calls += 1;
     try {
-      await this.#work(some.map(({ item }) => item));
+      await this.work(some.map(({ item }) => item));
       for (const { resolve } of some) resolve();
     } catch (error) {
       for (const { reject } of some) reject(error);

@@ -21,6 +21,9 @@ export interface Take {
   readonly values: readonly [where: readonly unknown[], set: readonly unknown[]];
 }
 
+/** The columns of new rows, each with a placeholder or an expression. */
+export type Columns = Readonly<Record<string, string>>;
+
 /** What an SQL engine is: a way to run statements, and the few places where the dialects differ. */
 export interface Database {
   readonly dialect: 'postgres' | 'mysql' | 'sqlite';
@@ -33,15 +36,20 @@ export interface Database {
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** Rows as they are *before* the change on MySQL, and after it elsewhere: read only what `set` leaves alone. */
   take(take: Take): Promise<readonly Row[]>;
-  /** An `INSERT` that leaves rows alone that are there; the count is that of the new ones. */
-  insertNew(table: string, columns: readonly string[], values: string): string;
+  /** An `INSERT` of rows that are not there yet; the count is that of the new ones. */
+  readonly insertNew: (table: string, columns: Columns, rows?: number) => string;
   close(): Promise<void>;
+}
+
+/** What follows the first words of an `INSERT`. */
+export function insertedRows(table: string, columns: Columns, rows = 1): string {
+  const row = `(${Object.values(columns).join(', ')})`;
+  return `INTO ${table} (${Object.keys(columns).join(', ')}) VALUES ${Array<string>(rows).fill(row).join(', ')}`;
 }
 
 /** `insertNew` of Postgres and SQLite. */
 export const onConflict: Pick<Database, 'insertNew'> = {
-  insertNew: (table, columns, values) =>
-    `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values} ON CONFLICT DO NOTHING`,
+  insertNew: (...rows) => `INSERT ${insertedRows(...rows)} ON CONFLICT DO NOTHING`,
 };
 
 /**

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DueHeap } from './due-heap.js';
 import type {
   Claim,
-  Conflict,
+  Erasure,
   ErasureOutcome,
   Job,
   LiveSession,
@@ -10,7 +10,6 @@ import type {
   NewLogout,
   NewReference,
   Progress,
-  Receipt,
   Reference,
   ReferenceStatus,
 } from './storage.js';
@@ -28,7 +27,7 @@ export interface JobRow {
 
 export interface ReferenceRow {
   readonly reference: Mutable<Reference> & { counts: Record<ErasureOutcome, number> };
-  readonly jobs: JobsByState;
+  readonly jobs: Map<string, JobRow>;
   /** Its users wait in a queue of their own if it is a list. */
   readonly queue: JobQueue;
   reader: string | undefined;
@@ -45,39 +44,19 @@ export interface SessionRow {
   endedAt: number | undefined;
 }
 
-/** Rows by id, in the order in which they came into their state. */
-export class JobsByState {
-  readonly waiting = new Map<string, JobRow>();
-  readonly parked = new Map<string, JobRow>();
-  readonly done = new Map<string, JobRow>();
-
-  get(id: string): JobRow | undefined {
-    return this.waiting.get(id) ?? this.parked.get(id) ?? this.done.get(id);
-  }
-
-  /** Puts a row where its state belongs. */
-  put(row: JobRow): void {
-    this.delete(row.job.id);
-    this[row.job.state].set(row.job.id, row);
-  }
-
-  delete(id: string): void {
-    for (const rows of [this.waiting, this.parked, this.done]) rows.delete(id);
-  }
-}
-
+/** Drops jobs from a queue that are due at another moment now, or were paused. */
 export const isDue = ({ job, list }: JobRow, at: number): boolean =>
   job.dueAt === at && list?.reference.paused !== true;
 
 export const byId = (one: JobRow, other: JobRow): number => (one.job.id < other.job.id ? -1 : 1);
+export const byDue = (one: JobRow, other: JobRow): number => (one.job.dueAt ?? 0) - (other.job.dueAt ?? 0);
+export const byEnd = (one: JobRow, other: JobRow): number =>
+  (one.job.endedAt ?? 0) - (other.job.endedAt ?? 0);
 
 export const isBefore = (one: Reference, other: Reference): boolean =>
   one.requestedAt < other.requestedAt || (one.requestedAt === other.requestedAt && one.key < other.key);
 
-export const jobOf = ({ job, list }: JobRow): Job => ({
-  ...job,
-  dueAt: list?.reference.paused === true ? undefined : job.dueAt,
-});
+export const jobOf = ({ job }: JobRow): Job => ({ ...job });
 
 export function claimOf(row: JobRow, now: number): Claim {
   row.token = randomUUID();
@@ -86,27 +65,19 @@ export function claimOf(row: JobRow, now: number): Claim {
   return { ...jobOf(row), token, ageMs, reference: list && structuredClone(list.reference) };
 }
 
-export const receiptOf = (row: JobRow): Receipt[] =>
+export const erasureOf = (row: JobRow): Erasure[] =>
   row.list ? [{ job: jobOf(row), reference: structuredClone(row.list.reference) }] : [];
 
-export function statusOf({ reference, jobs }: ReferenceRow): ReferenceStatus {
-  let retrying: JobRow | undefined;
-  for (const row of jobs.waiting.values())
-    if (row.job.failures > 0 && row.token === undefined)
-      if ((row.job.dueAt ?? 0) < (retrying?.job.dueAt ?? Infinity)) retrying = row;
-  return { ...structuredClone(reference), parked: jobs.parked.size, retrying: retrying && jobOf(retrying) };
-}
+export const parkedOf = ({ jobs }: ReferenceRow): JobRow[] =>
+  [...jobs.values()].filter(({ job }) => job.state === 'parked');
 
-export function conflictOf(
-  { reference, reader }: ReferenceRow,
-  { mode, list }: NewReference,
-  hasNew: boolean,
-): Conflict | undefined {
-  if (reference.mode !== mode) return 'mode';
-  if (reference.canceled) return 'canceled';
-  if (!list) return reference.complete ? undefined : 'incomplete';
-  if (!list.isFirst && list.reader !== reader) return 'other-reader';
-  return hasNew && reference.complete ? 'complete' : undefined;
+export function statusOf(row: ReferenceRow): ReferenceStatus {
+  let retrying: JobRow | undefined;
+  for (const each of row.jobs.values())
+    if (each.job.failures > 0 && each.job.state === 'waiting' && each.token === undefined)
+      if (!retrying || (each.job.dueAt ?? 0) < (retrying.job.dueAt ?? 0)) retrying = each;
+  const parked = parkedOf(row).length;
+  return { ...structuredClone(row.reference), parked, retrying: retrying && jobOf(retrying) };
 }
 
 /** When some of the users have ended. @returns the reference if it is finished by this */
@@ -127,13 +98,13 @@ export const progressOf = ({ attempts, failures, rejections, uncertain, cause }:
   cause,
 });
 
-export const newLogoutJob = (logout: NewLogout, now: number): Job => newJob('logout', logout, now);
-
-export const newErasureJob = (erasure: NewErasure, now: number): Job =>
-  newJob('erasure', { ...erasure, details: '' }, now);
-
 /** Without a spread: an object that is made by several is ten times as slow. */
-function newJob(kind: Job['kind'], { id, subject, sealed, details }: NewLogout, now: number): Job {
+export function newJob(
+  kind: Job['kind'],
+  { id, subject, sealed }: NewLogout | NewErasure,
+  details: string,
+  now: number,
+): Job {
   return {
     id,
     kind,
@@ -146,7 +117,7 @@ function newJob(kind: Job['kind'], { id, subject, sealed, details }: NewLogout, 
     uncertain: false,
     cause: undefined,
     state: 'waiting',
-    dueAt: now,
+    dueAt: undefined,
     since: now,
     endedAt: undefined,
     outcome: undefined,
@@ -166,7 +137,7 @@ export function newReference(
   const counts = { erased: 0, 'not-found': 0, vetoed: 0, canceled: 0 };
   return {
     reference: { key, reference, mode, requestedBy, isList, requestedAt: now, ...state, total: 0, counts },
-    jobs: new JobsByState(),
+    jobs: new Map(),
     queue: isList ? new DueHeap() : singles,
     reader: undefined,
     resumedAt: 0,

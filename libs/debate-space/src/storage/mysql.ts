@@ -1,15 +1,16 @@
 import { StorageError } from '../errors.js';
-import type { Database, Query, Row, Take } from './database.js';
+import { insertedRows, type Database, type Query, type Row, type Take } from './database.js';
 import {
   checkRights,
   inHostTransaction,
   onServer,
   ServerCalls,
-  type HostConnection,
   throughFunctions,
-  withConnection,
+  throughPool,
+  type HostFunctions,
   type HostQuery,
-  type ServerErrors,
+  type PooledConnection,
+  type ServerOptions,
 } from './server-calls.js';
 import { schema as tablesOf, TABLES } from './schema.js';
 import { SqlStorage } from './sql-storage.js';
@@ -27,31 +28,14 @@ export interface MysqlConnection {
   destroy(): void;
 }
 
-/** The connections of an ORM. */
-export interface MysqlFunctions {
-  /**
-   * Runs a statement with `?` for each value. Returns the rows of a `SELECT`, or for a change the header of the result with
-   * `affectedRows`, or the number of affected rows; `[rows, fields]` of mysql2 will do.
-   */
-  query(text: string, values: unknown[]): Promise<unknown>;
-  /**
-   * Runs `work` in one transaction, which is rolled back when `work` rejects. With the isolation level READ COMMITTED,
-   * fewer transactions have to be repeated after deadlocks.
-   */
-  transaction<T>(
-    work: (query: (text: string, values: unknown[]) => Promise<unknown>) => Promise<T>,
-  ): Promise<T>;
-}
+export type MysqlFunctions = HostFunctions;
 
 /** How the storage reaches MySQL or MariaDB. The pool, or the ORM, stays the host's: the storage does not close it. */
-export type MysqlStorageOptions = ({ readonly pool: MysqlPool } | MysqlFunctions) & {
-  /** What the names of the tables begin with, before `debate_space_`: letters, digits and `_`. @defaultValue `''` */
-  readonly prefix?: string;
-  /** Whether to create tables that are missing. With `false`, run `npx debate-space storage migration`. @defaultValue `true` */
-  readonly migrate?: boolean;
-  /** How long one call may take before it rejects with an unknown outcome, in milliseconds. @defaultValue 5000 */
-  readonly timeoutMs?: number;
-};
+export type MysqlStorageOptions = ({ readonly pool: MysqlPool } | MysqlFunctions) &
+  ServerOptions & {
+    /** What the names of the tables begin with, before `debate_space_`: letters, digits and `_`. @defaultValue `''` */
+    readonly prefix?: string;
+  };
 
 /**
  * Keeps everything in tables of MySQL 8.0.1 or later, or MariaDB 10.6 or later, whose names begin with `debate_space_`.
@@ -76,37 +60,8 @@ const NOW = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 100
 const MAX_TEXT_BYTES = 65_535;
 const CREATE_TIMEOUT_MS = 60_000;
 
-const rights = {
-  meaning: 'the user has no right to do this',
-  hint: 'grant it SELECT, INSERT, UPDATE, DELETE on the tables debate_space_…; if it may not create tables, run the SQL of `npx debate-space storage migration --dialect mysql` as another user',
-};
-const readOnly = { meaning: 'read-only', hint: 'connect to the primary' };
-const full = { meaning: 'disk full', hint: 'make room; no restart is needed' };
-const ERRORS: ServerErrors = {
-  server: 'MySQL',
-  repeatable: ['1213', '1205', '1020'],
-  known: {
-    '1045': { meaning: 'wrong password', hint: 'correct the user and the password of the connection' },
-    '1049': { meaning: 'no such database', hint: 'create it, or correct its name in the connection' },
-    '1046': { meaning: 'no database selected', hint: 'give the connection the name of a database' },
-    '1044': rights,
-    '1142': rights,
-    '1143': rights,
-    '1146': {
-      meaning: 'a table is missing',
-      hint: 'restart the app without migrate: false, or run the SQL of `npx debate-space storage migration --dialect mysql`',
-    },
-    '1290': readOnly,
-    '1792': readOnly,
-    '1836': readOnly,
-    '1021': full,
-    '1114': full,
-    '1040': {
-      meaning: 'too many connections',
-      hint: 'raise max_connections, or lower the size of the pools',
-    },
-  },
-};
+// READ COMMITTED has no gap locks, on which claims and inserts would deadlock. It is for the next transaction only.
+const BEGIN = ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', 'START TRANSACTION'];
 
 /** @throws {@link StorageError} when names cannot begin with it */
 export function tablePrefix(prefix = ''): string {
@@ -120,8 +75,9 @@ export function tablePrefix(prefix = ''): string {
 async function open(options: MysqlStorageOptions, application: string): Promise<OpenStorage> {
   const { migrate = true, timeoutMs } = options;
   const prefix = tablePrefix(options.prefix);
-  const connection = 'pool' in options ? throughPool(options.pool) : throughFunctions(options);
-  const calls = new ServerCalls(ERRORS, timeoutMs);
+  const connection =
+    'pool' in options ? throughPool(() => connected(options.pool), BEGIN) : throughFunctions(options);
+  const calls = new ServerCalls('MySQL', timeoutMs);
   const database = dialect(onServer(connection, calls, queryOf));
 
   const names = TABLES.map((table) => prefix + table);
@@ -168,35 +124,13 @@ function checkVersion(version: string): void {
   );
 }
 
-function throughPool(pool: MysqlPool): HostConnection {
-  const withOne = async <T>(
-    late: AbortSignal,
-    work: (connection: MysqlConnection) => Promise<T>,
-    isTransaction = false,
-  ): Promise<T> => {
-    const connection = await pool.getConnection();
-    const end = (how: 'release' | 'cut'): void => {
-      if (how === 'cut') connection.destroy();
-      else connection.release();
-    };
-    return withConnection(late, end, () => work(connection), isTransaction);
+async function connected(pool: MysqlPool): Promise<PooledConnection> {
+  const connection = await pool.getConnection();
+  const end = (how: 'release' | 'cut'): void => {
+    if (how === 'cut') connection.destroy();
+    else connection.release();
   };
-  return {
-    query: (text, values, late) => withOne(late, (connection) => connection.query(text, values)),
-    transaction: (work, late) =>
-      withOne(
-        late,
-        async (connection) => {
-          // READ COMMITTED has no gap locks, on which claims and inserts would deadlock. It is for the next transaction only.
-          await connection.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED');
-          await connection.query('START TRANSACTION');
-          const result = await work((text, values) => connection.query(text, values));
-          await connection.query('COMMIT');
-          return result;
-        },
-        true,
-      ),
-  };
+  return { query: (text, values) => connection.query(text, values), end };
 }
 
 function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>): Database {
@@ -207,8 +141,7 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
     ...statements,
     take: (take) => statements.transaction((query) => lockThenUpdate(query, take)),
     // Not ON DUPLICATE KEY UPDATE id = id, which counts rows that are there as well if the driver wants found rows.
-    insertNew: (table, columns, values) =>
-      `INSERT IGNORE INTO ${table} (${columns.join(', ')}) VALUES ${values}`,
+    insertNew: (...rows) => `INSERT IGNORE ${insertedRows(...rows)}`,
   };
 }
 

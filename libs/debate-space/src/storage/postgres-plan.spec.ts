@@ -53,6 +53,8 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
     FROM generate_series(1, $1::int) n`;
   const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logout', 's' || n, 'done', '', 1, 0, 0, 0, n, NULL, n, ''
     FROM generate_series(1, $1::int) n`;
+  const erasures = `${jobs} 'app/r.' || n, 'app', 'erasure', 'app/erasure', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
+    FROM generate_series(1, $1::int) n`;
   const sessions = `INSERT INTO debate_space_sessions (id, app, subject, expires_at, due_at, sealed)
     SELECT 'app/s' || n, 'app', 's' || n, n, n, 'sealed' FROM generate_series(1, $1::int) n`;
   const analyze = 'ANALYZE debate_space_jobs, debate_space_sessions';
@@ -76,6 +78,13 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
       expect(plan).not.toMatch(/Sort|Bitmap|Seq Scan on debate_space_jobs/);
     },
   );
+
+  it(`reads ${WAITING} erasures of single users in their order though statistics know none`, async () => {
+    await run([[analyze], [erasures, WAITING]]);
+    await storage.claim('erasure', 32);
+    expect(plan).toMatch(/Index Scan using debate_space_jobs_due/);
+    expect(plan).not.toMatch(/Sort|Bitmap|Seq Scan on debate_space_jobs/);
+  });
 
   it(`reads ${WAITING} sessions in their order though statistics know none`, async () => {
     await run([[analyze], [sessions, WAITING]]);

@@ -5,11 +5,12 @@ import {
   inHostTransaction,
   onServer,
   ServerCalls,
-  type HostConnection,
   throughFunctions,
-  withConnection,
+  throughPool,
+  type HostFunctions,
   type HostQuery,
-  type ServerErrors,
+  type PooledConnection,
+  type ServerOptions,
 } from './server-calls.js';
 import { schema as tablesOf, TABLES } from './schema.js';
 import { SqlStorage } from './sql-storage.js';
@@ -28,25 +29,14 @@ export interface PostgresClient {
   off?(event: 'error', listener: () => void): unknown;
 }
 
-/** The connections of an ORM. */
-export interface PostgresFunctions {
-  /** Runs a statement with `$1`, `$2`, …, and returns its rows: as an array, or as `rows` of an object. */
-  query(text: string, values: unknown[]): Promise<unknown>;
-  /** Runs `work` in one transaction, which is rolled back when `work` rejects. */
-  transaction<T>(
-    work: (query: (text: string, values: unknown[]) => Promise<unknown>) => Promise<T>,
-  ): Promise<T>;
-}
+export type PostgresFunctions = HostFunctions;
 
 /** How the storage reaches Postgres. The pool, or the ORM, stays the host's: the storage does not close it. */
-export type PostgresStorageOptions = ({ readonly pool: PostgresPool } | PostgresFunctions) & {
-  /** The schema of the tables, which must exist: its exact name. @defaultValue `public` */
-  readonly schema?: string;
-  /** Whether to create tables that are missing. With `false`, run `npx debate-space storage migration`. @defaultValue `true` */
-  readonly migrate?: boolean;
-  /** How long one call may take before it rejects with an unknown outcome, in milliseconds. @defaultValue 5000 */
-  readonly timeoutMs?: number;
-};
+export type PostgresStorageOptions = ({ readonly pool: PostgresPool } | PostgresFunctions) &
+  ServerOptions & {
+    /** The schema of the tables, which must exist: its exact name. @defaultValue `public` */
+    readonly schema?: string;
+  };
 
 /**
  * Keeps everything in tables of Postgres 12 or later, whose names begin with `debate_space_`.
@@ -70,41 +60,7 @@ const NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint';
 const LOCK = 'SELECT pg_advisory_xact_lock(7234501)::text';
 const CREATE_TIMEOUT_MS = 60_000;
 
-const migration = 'the SQL of `npx debate-space storage migration --dialect postgres`';
-const ERRORS: ServerErrors = {
-  server: 'Postgres',
-  repeatable: ['40001', '40P01'],
-  known: {
-    '28P01': { meaning: 'wrong password', hint: 'correct the user and the password of the connection' },
-    '28000': {
-      meaning: 'this role may not connect',
-      hint: 'correct the user of the connection, or pg_hba.conf',
-    },
-    '3D000': { meaning: 'no such database', hint: 'create it, or correct its name in the connection' },
-    '3F000': {
-      meaning: 'no such schema',
-      hint: 'create it, or give another one: postgresStorage({ schema })',
-    },
-    '42501': {
-      meaning: 'the role has no right to do this',
-      hint: `grant it USAGE on the schema, and SELECT, INSERT, UPDATE, DELETE on the tables debate_space_…; if it may not create tables, run ${migration} as another role`,
-    },
-    '42P01': {
-      meaning: 'a table is missing',
-      hint: `restart the app without migrate: false, or run ${migration}`,
-    },
-    '25006': {
-      meaning: 'read-only',
-      hint: 'connect to the primary, and check default_transaction_read_only',
-    },
-    '53100': { meaning: 'disk full', hint: 'make room; no restart is needed' },
-    '53300': {
-      meaning: 'too many connections',
-      hint: 'raise max_connections, or lower the size of the pools',
-    },
-  },
-};
-
+const BEGIN = ['BEGIN ISOLATION LEVEL READ COMMITTED'];
 const DEFAULT_SCHEMA = 'public';
 
 /** @throws {@link StorageError} when `schema` cannot be the name of one */
@@ -117,8 +73,9 @@ export function tablePrefix(schema = DEFAULT_SCHEMA): string {
 async function open(options: PostgresStorageOptions, application: string): Promise<OpenStorage> {
   const { schema = DEFAULT_SCHEMA, migrate = true, timeoutMs } = options;
   const prefix = tablePrefix(schema);
-  const connection = 'pool' in options ? throughPool(options.pool) : throughFunctions(options);
-  const calls = new ServerCalls(ERRORS, timeoutMs);
+  const connection =
+    'pool' in options ? throughPool(() => connected(options.pool), BEGIN) : throughFunctions(options);
+  const calls = new ServerCalls('Postgres', timeoutMs);
   const database = dialect(onServer(connection, calls, queryOf));
 
   const [server = {}] = (await database.query(SERVER, [schema, ...TABLES])).rows;
@@ -163,35 +120,6 @@ const SERVER = `SELECT current_setting('server_version_num') AS version, pg_is_i
   (SELECT count(*)::text FROM pg_catalog.pg_tables
    WHERE schemaname = ? AND tablename IN (${TABLES.map(() => '?').join(', ')})) AS tables`;
 
-function throughPool(pool: PostgresPool): HostConnection {
-  const withClient = async <T>(
-    late: AbortSignal,
-    work: (client: PostgresClient) => Promise<T>,
-    isTransaction = false,
-  ): Promise<T> => {
-    const client = await connected(pool);
-    const end = (how: 'release' | 'cut'): void => {
-      client.off?.('error', ignore);
-      client.release(how === 'cut');
-    };
-    return withConnection(late, end, () => work(client), isTransaction);
-  };
-  return {
-    query: (text, values, late) => withClient(late, (client) => client.query(text, values)),
-    transaction: (work, late) =>
-      withClient(
-        late,
-        async (client) => {
-          await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-          const result = await work((text, values) => client.query(text, values));
-          await client.query('COMMIT');
-          return result;
-        },
-        true,
-      ),
-  };
-}
-
 /** The statement rejects, too; without a listener, the process would end. */
 const ignore = (): void => undefined;
 
@@ -199,12 +127,19 @@ const ignore = (): void => undefined;
  * By callback: until a promise resolves, the client would have no listener, and an error that came with the last message of
  * the handshake would end the process.
  */
-function connected(pool: PostgresPool): Promise<PostgresClient> {
+function connected(pool: PostgresPool): Promise<PooledConnection> {
   return new Promise((resolve, reject) => {
     pool.connect((error, client) => {
-      client?.on?.('error', ignore);
-      if (client) resolve(client);
-      else reject(error ?? new Error('the pool gave no client'));
+      if (!client) {
+        reject(error ?? new Error('the pool gave no client'));
+        return;
+      }
+      client.on?.('error', ignore);
+      const end = (how: 'release' | 'cut'): void => {
+        client.off?.('error', ignore);
+        client.release(how === 'cut');
+      };
+      resolve({ query: (text, values) => client.query(text, values), end });
     });
   });
 }

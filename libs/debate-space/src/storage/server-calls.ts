@@ -14,60 +14,112 @@ export interface HostConnection {
   transaction<T>(work: (query: HostQuery) => Promise<T>, late: AbortSignal): Promise<T>;
 }
 
+/** The connections of an ORM. */
+export interface HostFunctions {
+  /**
+   * Runs one statement with `$1`, `$2`, … on Postgres, or `?` on MySQL. Returns its rows as an array, or as `rows` of an
+   * object. On MySQL, a change returns its header with `affectedRows`, or the number of affected rows. `[rows, fields]` of
+   * mysql2 and `[rows, count]` of TypeORM will do.
+   */
+  query(text: string, values: unknown[]): Promise<unknown>;
+  /**
+   * Runs `work` in one transaction, which is rolled back when `work` rejects. On MySQL, fewer transactions are repeated
+   * after deadlocks with the isolation level READ COMMITTED.
+   */
+  transaction<T>(work: (query: HostQuery) => Promise<T>): Promise<T>;
+}
+
+/** Options of each server. */
+export interface ServerOptions {
+  /** Whether to create tables that are missing. With `false`, run `npx debate-space storage migration`. @defaultValue `true` */
+  readonly migrate?: boolean;
+  /** How long one call may take before it rejects with an unknown outcome, in milliseconds. @defaultValue 5000 */
+  readonly timeoutMs?: number;
+}
+
+/** A connection of the host's pool. */
+export interface PooledConnection {
+  readonly query: HostQuery;
+  /** Puts the connection back, or cuts it. */
+  end(how: 'release' | 'cut'): void;
+}
+
 /**
- * Works with a connection of the host's pool. A late one is cut: its statement may never end, and the pool is the host's.
- * @param end puts the connection back, or cuts it
- * @param isTransaction whether a failure cuts the connection, which rolls back
+ * A late connection is cut: its statement may never end, and the pool is the host's.
+ * @param begin the statements that begin a transaction
  */
-export async function withConnection<T>(
-  late: AbortSignal,
-  end: (how: 'release' | 'cut') => void,
-  work: () => Promise<T>,
-  isTransaction = false,
-): Promise<T> {
-  let isHeld = true;
-  const endOnce = (how: 'release' | 'cut'): void => {
-    if (isHeld) end(how);
-    isHeld = false;
+export function throughPool(
+  connect: () => Promise<PooledConnection>,
+  begin: readonly string[],
+): HostConnection {
+  const withOne = async <T>(
+    late: AbortSignal,
+    work: (query: HostQuery) => Promise<T>,
+    afterFailure: 'release' | 'cut',
+  ): Promise<T> => {
+    const connection = await connect();
+    let isHeld = true;
+    const end = (how: 'release' | 'cut'): void => {
+      if (isHeld) connection.end(how);
+      isHeld = false;
+    };
+    late.addEventListener('abort', () => {
+      end('cut');
+    });
+    try {
+      late.throwIfAborted();
+      const result = await work(connection.query);
+      end('release');
+      return result;
+    } catch (error) {
+      end(afterFailure);
+      throw error;
+    }
   };
-  late.addEventListener('abort', () => {
-    endOnce('cut');
-  });
-  try {
-    late.throwIfAborted();
-    const result = await work();
-    endOnce('release');
-    return result;
-  } catch (error) {
-    endOnce(isTransaction ? 'cut' : 'release');
-    throw error;
-  }
+  return {
+    query: (text, values, late) => withOne(late, (query) => query(text, values), 'release'),
+    transaction: (work, late) => {
+      const whole = async (query: HostQuery) => {
+        for (const statement of begin) await query(statement, []);
+        const result = await work(query);
+        await query('COMMIT', []);
+        return result;
+      };
+      return withOne(late, whole, 'cut'); // which rolls back
+    },
+  };
 }
 
 /** Hands the functions of an ORM nothing that they do not know. */
-export function throughFunctions(functions: {
-  query: HostQuery;
-  transaction: <T>(work: (query: HostQuery) => Promise<T>) => Promise<T>;
-}): HostConnection {
+export function throughFunctions(functions: HostFunctions): HostConnection {
   return {
     query: (text, values) => functions.query(text, values),
     transaction: (work) => functions.transaction(work),
   };
 }
 
-/** What the error codes of a server mean. */
-export interface ServerErrors {
-  /** For messages. */
-  readonly server: string;
-  /** By code of the server or of the system. */
-  readonly known: Readonly<Record<string, ServerError>>;
-  /** The server has undone a statement or a transaction because of another one. */
-  readonly repeatable: readonly string[];
-}
-export interface ServerError {
-  readonly meaning: string;
-  readonly hint: string;
-}
+/** By the codes of Postgres, MySQL and MariaDB: the failures that operators meet most. */
+const FAILURES = failuresByCode([
+  ['28P01 28000 1045', 'wrong user or password', 'correct the user and the password of the connection'],
+  ['3D000 1046 1049', 'no such database', 'create it, or correct its name in the connection'],
+  ['3F000', 'no such schema', 'create it, or give another one: postgresStorage({ schema })'],
+  [
+    '42501 1044 1142 1143',
+    'no right to do this',
+    'grant the user of the connection USAGE on the schema, and SELECT, INSERT, UPDATE, DELETE on the tables debate_space_…; ' +
+      'if it may not create tables, run the SQL of `npx debate-space storage migration` as another user',
+  ],
+  [
+    '42P01 1146',
+    'a table is missing',
+    'restart the app without migrate: false, or run the SQL of `npx debate-space storage migration`',
+  ],
+  ['25006 1290 1792 1836', 'read-only', 'connect to the primary'],
+  ['53100 1021 1114', 'disk full', 'make room; no restart is needed'],
+  ['53300 1040', 'too many connections', 'raise max_connections, or lower the size of the pools'],
+]);
+/** The server has undone a statement or a transaction because of another one. */
+const CONFLICTS = ['40001', '40P01', '1213', '1205', '1020'];
 
 /** How long one call may take, in milliseconds. */
 export const CALL_TIMEOUT_MS = 5_000;
@@ -79,22 +131,21 @@ const MAX_REPEAT_DELAY_MS = 50;
  * a time limit. Errors name a code and nothing more, because messages of drivers repeat what was sent.
  */
 export class ServerCalls {
-  readonly #errors: ServerErrors;
-  readonly #timeoutMs: number;
   readonly #open = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(errors: ServerErrors, timeoutMs = CALL_TIMEOUT_MS) {
-    this.#errors = errors;
-    this.#timeoutMs = timeoutMs;
-  }
+  /** @param server its name, for messages */
+  constructor(
+    private readonly server: string,
+    private readonly timeoutMs = CALL_TIMEOUT_MS,
+  ) {}
 
   /**
    * Repeats `work` after a deadlock.
    * @param work sends nothing more once `late` is aborted
    * @throws {@link StorageError} when `work` fails or takes too long, or after {@link close}
    */
-  async run<T>(work: (late: AbortSignal) => Promise<T>, timeoutMs = this.#timeoutMs): Promise<T> {
+  async run<T>(work: (late: AbortSignal) => Promise<T>, timeoutMs = this.timeoutMs): Promise<T> {
     if (this.#isClosed) throw new StorageError('The storage is closed');
     const call = this.#inTime(work, timeoutMs);
     this.#open.add(call);
@@ -134,7 +185,7 @@ export class ServerCalls {
       try {
         return await work(late);
       } catch (error) {
-        const isRepeatable = codesOf(error).some((code) => this.#errors.repeatable.includes(code));
+        const isRepeatable = codesOf(error).some((code) => CONFLICTS.includes(code));
         if (!isRepeatable || late.aborted || repeats === MAX_REPEATS) throw error;
         await sleep(Math.random() * MAX_REPEAT_DELAY_MS);
       }
@@ -143,18 +194,13 @@ export class ServerCalls {
 
   #failure(error: unknown): StorageError {
     if (error instanceof StorageError) return error;
-    const { server, known } = this.#errors;
     const codes = codesOf(error);
+    const code = codes.find((each) => FAILURES.has(each)) ?? '';
+    const known = FAILURES.get(code);
+    if (known) return new StorageError(`${this.server} failed (${code}: ${known.meaning})`, known.hint);
     const word = error instanceof Error ? error.name : 'no answer';
-    const code = codes.find((each) => Object.hasOwn(known, each)) ?? codes.at(-1) ?? word;
-    const { meaning, hint } = known[code] ?? {
-      meaning: undefined,
-      hint: 'check that it runs, and that a connection of the pool is free',
-    };
-    return new StorageError(
-      `${server} failed (${meaning === undefined ? code : `${code}: ${meaning}`})`,
-      hint,
-    );
+    const hint = 'check that it runs, and that a connection of the pool is free';
+    return new StorageError(`${this.server} failed (${codes.at(-1) ?? word})`, hint);
   }
 }
 
@@ -195,6 +241,14 @@ export async function checkRights(query: Query, tables: readonly string[]): Prom
     await query(`UPDATE ${table} SET id = id WHERE 1 = 0`);
     await query(`DELETE FROM ${table} WHERE 1 = 0`);
   }
+}
+
+function failuresByCode(failures: readonly (readonly [codes: string, meaning: string, hint: string])[]) {
+  return new Map(
+    failures.flatMap(([codes, meaning, hint]) =>
+      codes.split(' ').map((code) => [code, { meaning, hint }] as const),
+    ),
+  );
 }
 
 /** From the outside to the inside: ORMs keep the driver's error in one of these. */

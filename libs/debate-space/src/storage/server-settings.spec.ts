@@ -19,7 +19,7 @@ import type { StorageEngine } from './storage.js';
 async function warningsOf(engine: StorageEngine): Promise<readonly string[]> {
   const { storage, warnings } = await engine.open('app');
   await storage.addLogouts([{ id: '000000000000001-1', subject: 's', sealed: '', details: '' }]);
-  expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+  expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
   await storage.close();
   return warnings.map(({ problem }) => problem);
 }
@@ -172,7 +172,7 @@ mariadbServer.describe('settings of MySQL and MariaDB', () => {
   it('refuses a connection without a database', async () => {
     const nowhere = mariadbPool(`mysql://root@127.0.0.1:${mariadb.port}`);
     expect(await refusal(mysqlStorage({ pool: nowhere }))).toMatch(
-      /^MySQL failed \(1046: no database selected\); hint: give the connection the name of a database/,
+      /^MySQL failed \(1046: no such database\); hint: create it, or correct its name in the connection/,
     );
     await nowhere.end();
   });

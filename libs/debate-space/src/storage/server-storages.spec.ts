@@ -124,9 +124,10 @@ const servers = [
     grant: (what: string) => `GRANT ${what} ON ALL TABLES IN SCHEMA public TO guest`,
     lock: 'LOCK TABLE debate_space_jobs IN ACCESS EXCLUSIVE MODE',
     errors: {
-      'wrong password': /^Postgres failed \(28P01: wrong password\); hint: correct the user and the password/,
+      'wrong password':
+        /^Postgres failed \(28P01: wrong user or password\); hint: correct the user and the password/,
       'no such database': /^Postgres failed \(3D000: no such database\); hint: create it/,
-      'no rights': /^Postgres failed \(42501: the role has no right to do this\); hint: grant it/,
+      'no rights': /^Postgres failed \(42501: no right to do this\); hint: grant the user/,
       'no table':
         /^Postgres failed \(42P01: a table is missing\); hint: restart the app .*, or run the SQL of/,
       'no server': /^Postgres failed \(ECONNREFUSED\); hint: check that it runs/,
@@ -144,9 +145,10 @@ const servers = [
     grant: (what: string, database: string) => `GRANT ${what} ON ${database}.* TO guest@'127.0.0.1'`,
     lock: 'LOCK TABLES debate_space_jobs WRITE',
     errors: {
-      'wrong password': /^MySQL failed \(1045: wrong password\); hint: correct the user and the password/,
+      'wrong password':
+        /^MySQL failed \(1045: wrong user or password\); hint: correct the user and the password/,
       'no such database': /^MySQL failed \(1049: no such database\); hint: create it/,
-      'no rights': /^MySQL failed \(1142: the user has no right to do this\); hint: grant it/,
+      'no rights': /^MySQL failed \(1142: no right to do this\); hint: grant the user/,
       'no table': /^MySQL failed \(1146: a table is missing\); hint: restart the app .*, or run the SQL of/,
       'no server': /^MySQL failed \(ECONNREFUSED\); hint: check that it runs/,
       silent: /^MySQL failed \(no answer\); hint: check that it runs/,

@@ -1,16 +1,26 @@
-import type { Row } from './database.js';
+import type { Columns, Row } from './database.js';
 import type { ErasureOutcome, Job, Reference } from './storage.js';
 
-const columns = (names: string): readonly string[] => names.split(/,\s+/);
-
-/** The columns of new rows; the others are empty. */
-export const NEW_JOB = columns(
-  `id, app, kind, queue, reference, subject, details, sealed, state, attempts, failures, rejections, uncertain, due_at, since`,
-);
-export const NEW_REFERENCE = columns(
-  `id, app, name, mode, requested_by, is_list, reader, complete, requested_at, overdue_ms, paused, canceled, started, total,
-  users_erased, users_not_found, users_vetoed, users_canceled`,
-);
+/** Columns of a job that nobody has tried. */
+export const UNTRIED: Columns = {
+  state: `'waiting'`,
+  attempts: '0',
+  failures: '0',
+  rejections: '0',
+  uncertain: '0',
+};
+/** Columns of a reference that is new. */
+export const UNSTARTED: Columns = {
+  overdue_ms: '0',
+  paused: '0',
+  canceled: '0',
+  started: '0',
+  total: '0',
+  users_erased: '0',
+  users_not_found: '0',
+  users_vetoed: '0',
+  users_canceled: '0',
+};
 /** What is set when a job ends, but for its outcome and moment. */
 export const END = `state = 'done', sealed = '', due_at = NULL, token = NULL, hint = NULL`;
 
@@ -24,8 +34,8 @@ export const COUNTERS: Readonly<Record<ErasureOutcome, string>> = {
 export const ENDED_USERS = Object.values(COUNTERS).join(' + ');
 
 const isEmpty = (value: unknown): boolean => value === null || value === undefined;
-const numberOr = (value: unknown): number | undefined => (isEmpty(value) ? undefined : Number(value));
-const textOr = (value: unknown): string | undefined => (isEmpty(value) ? undefined : String(value));
+export const numberOr = (value: unknown): number | undefined => (isEmpty(value) ? undefined : Number(value));
+export const textOr = (value: unknown): string | undefined => (isEmpty(value) ? undefined : String(value));
 const flag = (value: unknown): boolean => Number(value) === 1;
 
 /** An id without the application in front of it. */

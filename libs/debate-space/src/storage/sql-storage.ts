@@ -1,18 +1,34 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { StorageError } from '../errors.js';
 import { Batches } from './batches.js';
-import type { Database, Query, Row } from './database.js';
+import type { Columns, Database, Query, Row } from './database.js';
 import { SCHEMA_VERSION, type Table } from './schema.js';
-import { COUNTERS, END, ENDED_USERS, idOf, jobOf, NEW_JOB, NEW_REFERENCE, referenceOf } from './sql-rows.js';
 import {
+  COUNTERS,
+  END,
+  ENDED_USERS,
+  idOf,
+  jobOf,
+  numberOr,
+  referenceOf,
+  textOr,
+  UNSTARTED,
+  UNTRIED,
+} from './sql-rows.js';
+import {
+  conflictOf,
+  endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
   referenceKey,
   type Added,
+  type CanceledUsers,
   type Claim,
   type Claims,
-  type Conflict,
+  type Counts,
   type DueSession,
+  type EndedUser,
+  type Erasure,
   type ErasureOutcome,
   type ErasureRequests,
   type HostTransaction,
@@ -23,9 +39,7 @@ import {
   type NewErasure,
   type NewLogout,
   type NewReference,
-  type OpenErasure,
   type Progress,
-  type Receipt,
   type Reference,
   type ReferenceStatus,
   type Storage,
@@ -42,8 +56,10 @@ export interface SqlStorageOptions {
 const STEP = 500;
 /** How many references one call prunes or reports at most. */
 const REFERENCES = 100;
-/** How many waiting logouts are sorted at most. */
+/** In how many waiting logouts, the earliest due first, the oldest one is looked for: no index has them by age. */
 const MAX_SORTED = 10_000;
+const WAITING = 'due_at IS NOT NULL';
+const PARKED = `state = 'parked' AND ended_at IS NOT NULL`;
 /** Of how many jobs the one that waits for its next attempt is looked for. */
 const LATEST_DUE = 20;
 /** Lists of which users are erased, as `r`. */
@@ -51,11 +67,14 @@ const RUNNING_LISTS = `r.app = ? AND r.is_list = 1 AND r.finished_at IS NULL AND
   AND (r.complete = 1 OR r.canceled = 1)`;
 
 type Values = readonly unknown[];
-type LogoutEnd = readonly [id: string, outcome: LogoutOutcome, attempts: number];
+type LogoutEnd = readonly [id: string, attempts: number];
 
 /** The operations in SQL, for every engine that has it. Each is one statement, or one short transaction. */
 export class SqlStorage implements Storage {
   readonly #database: Database;
+  /** Its clock. */
+  readonly #now: string;
+  readonly #query: Query;
   readonly #application: string;
   readonly #jobs: string;
   readonly #references: string;
@@ -64,7 +83,7 @@ export class SqlStorage implements Storage {
   readonly #facts: string;
   /** The erasures of single users wait together, those of each list on their own. */
   readonly #singles: string;
-  readonly #adds = new Batches<NewLogout>((logouts) => this.#insertLogouts(this.#database.query, logouts));
+  readonly #adds = new Batches<NewLogout>((logouts) => this.#insertLogouts(this.#query, logouts));
   readonly #finishes = new Batches<LogoutEnd>((ends) => this.#finishLogouts(ends));
   readonly within?: (transaction: HostTransaction) => ErasureRequests;
   #slots = 0;
@@ -73,6 +92,8 @@ export class SqlStorage implements Storage {
     const { prefix = '', within } = options;
     const table = (name: Table): string => `${prefix}${name}`;
     this.#database = database;
+    this.#now = database.now;
+    this.#query = database.query;
     this.#application = application;
     this.#jobs = table('debate_space_jobs');
     this.#references = table('debate_space_references');
@@ -85,8 +106,7 @@ export class SqlStorage implements Storage {
 
   /** @throws {@link StorageError} when the tables are those of a newer version */
   async open(): Promise<void> {
-    const { query } = this.#database;
-    await this.#addFact(query, 'version', SCHEMA_VERSION);
+    await this.#addFact('version', SCHEMA_VERSION);
     const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = 'version'`);
     if (Number(row?.value) > SCHEMA_VERSION) {
       throw new StorageError(
@@ -94,7 +114,7 @@ export class SqlStorage implements Storage {
         'update nestjs-debate-space in this app',
       );
     }
-    await this.#addFact(query, this.#id('birth'), randomInt(2 ** 47));
+    await this.#addFact(this.#id('birth'), randomInt(2 ** 47));
   }
 
   // ---- logouts
@@ -104,40 +124,36 @@ export class SqlStorage implements Storage {
   }
 
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
-    const { now } = this.#database;
+    const given = { id: '?', app: '?', queue: '?', subject: '?', details: '?', sealed: '?' };
+    const columns = { ...given, kind: `'logout'`, due_at: this.#now, since: this.#now, ...UNTRIED };
     const queue = this.#id('logout');
-    const row = `(?, ?, 'logout', ?, NULL, ?, ?, ?, 'waiting', 0, 0, 0, 0, ${now}, ${now})`;
-    await query(
-      this.#database.insertNew(this.#jobs, NEW_JOB, marks(logouts, row)),
-      logouts.flatMap(({ id, subject, details, sealed }) => [
-        this.#id(id),
-        this.#application,
-        queue,
-        subject,
-        details,
-        sealed,
-      ]),
-    );
+    const rows = logouts.map(({ id, subject, details, sealed }) => [
+      this.#id(id),
+      this.#application,
+      queue,
+      subject,
+      details,
+      sealed,
+    ]);
+    await this.#insertNew(query, this.#jobs, columns, rows);
   }
 
-  finishLogout({ id }: Claim, outcome: LogoutOutcome, attempts: number): Promise<void> {
-    return this.#finishes.add([id, outcome, attempts]);
+  finishLogout({ id }: Claim, attempts: number): Promise<void> {
+    return this.#finishes.add([id, attempts]);
   }
 
   async #finishLogouts(ends: readonly LogoutEnd[]): Promise<void> {
-    const kinds = new Map(ends.map((end) => [end.slice(1).join(), end]));
-    for (const [, outcome, attempts] of kinds.values()) {
-      const alike = ends.filter((end) => end[1] === outcome && end[2] === attempts);
-      const ids = alike.map(([id]) => this.#id(id));
-      const set = `${END}, outcome = ?, attempts = ?, ended_at = ${this.#database.now}`;
+    for (const attempts of new Set(ends.map((end) => end[1]))) {
+      const ids = ends.filter((end) => end[1] === attempts).map(([id]) => this.#id(id));
+      const set = `${END}, outcome = 'delivered', attempts = ?, ended_at = ${this.#now}`;
       const text = `UPDATE ${this.#jobs} SET ${set} WHERE id IN (${marks(ids)}) AND state <> 'done'`;
-      await this.#database.query(text, [outcome, attempts, ...ids]);
+      await this.#query(text, [attempts, ...ids]);
     }
   }
 
   supersedeLogouts(subjects: readonly string[]): Promise<number> {
-    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'logout' AND state <> 'done'`;
-    return this.#endLogouts('superseded', where, [...subjects, this.#application]);
+    const [where, values] = this.#jobsOf(subjects, 'logout');
+    return this.#endLogouts('superseded', `${where} AND state <> 'done'`, values);
   }
 
   async discardLogout(id: string): Promise<boolean> {
@@ -146,7 +162,7 @@ export class SqlStorage implements Storage {
   }
 
   #endLogouts(outcome: LogoutOutcome, where: string, values: Values): Promise<number> {
-    const set = `${END}, outcome = '${outcome}', ended_at = ${this.#database.now}`;
+    const set = `${END}, outcome = '${outcome}', ended_at = ${this.#now}`;
     return this.#count(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, values);
   }
 
@@ -158,28 +174,25 @@ export class SqlStorage implements Storage {
 
   /** What is set when a parked job is retried. */
   get #retried(): string {
-    const { now } = this.#database;
-    const due = this.#unlessPaused(now);
-    return `state = 'waiting', due_at = ${due}, since = ${now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
+    return `state = 'waiting', due_at = ${this.#now}, since = ${this.#now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
   }
 
   async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
-    const queue = this.#id('logout');
-    const [rows, order] =
-      state === 'waiting'
-        ? ['due_at IS NOT NULL', 'due_at']
-        : [`state = 'parked' AND ended_at IS NOT NULL`, 'ended_at, id'];
-    const first = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND ${rows} ORDER BY ${order}`;
-    // No index has all that wait in the order of their ids: of a great backlog, only those are sorted that are due first.
-    const sorted = `SELECT * FROM (${first} LIMIT ${Math.max(MAX_SORTED, skip + limit)}) AS earliest ORDER BY id`;
-    const text = `${state === 'waiting' ? sorted : first} LIMIT ${limit} OFFSET ${skip}`;
-    return (await this.#rows(text, [queue])).map(jobOf);
+    const [rows, order] = state === 'waiting' ? [WAITING, 'due_at'] : [PARKED, 'ended_at'];
+    const text = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND ${rows} ORDER BY ${order}, id LIMIT ${limit} OFFSET ${skip}`;
+    return (await this.#rows(text, [this.#id('logout')])).map(jobOf);
   }
 
   async logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
-    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'logout'`;
-    const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT 1000`;
-    return (await this.#rows(text, [...subjects, this.#application])).map(jobOf);
+    const [where, values] = this.#jobsOf(subjects, 'logout');
+    return (
+      await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT 1000`, values)
+    ).map(jobOf);
+  }
+
+  #jobsOf(subjects: readonly string[], kind: JobKind): readonly [where: string, values: Values] {
+    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = '${kind}'`;
+    return [where, [...subjects, this.#application]];
   }
 
   // ---- work on jobs
@@ -191,7 +204,7 @@ export class SqlStorage implements Storage {
     for (const list of lists)
       if (rows.length < limit)
         rows.push(...(await this.#take(kind, list, limit - rows.length, leaseMs, token)));
-    const references = await this.#referencesOf(this.#database.query, rows);
+    const references = await this.#referencesOf(this.#query, rows);
     const { now, nextMs } = await this.#next(kind);
     const claims = rows.map((row): Claim => {
       const reference = references.get(String(row.reference));
@@ -203,24 +216,32 @@ export class SqlStorage implements Storage {
   }
 
   async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
-    const { now } = this.#database;
-    const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${now}`;
+    const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${this.#now}`;
+    const isRunning = kind === 'erasure' ? `AND ${this.#isRunning}` : '';
     const rows = await this.#database.take({
       table: this.#jobs,
-      where: `queue = ? AND due_at <= ${now} AND NOT EXISTS (${paused})`,
+      where: `queue = ? AND due_at <= ${this.#now} AND NOT EXISTS (${paused}) ${isRunning}`,
       order: 'due_at',
       limit,
-      set: `due_at = ${now} + ?, token = ?`,
+      set: `due_at = ${this.#now} + ?, token = ?`,
       values: [
-        [queue, this.#pauseId(kind)],
+        [queue, this.#id(`${kind}-paused-until`)],
         [leaseMs, token],
       ],
     });
     return rows.toSorted((one, other) => (String(one.id) < String(other.id) ? -1 : 1)); // in any order until here
   }
 
+  /**
+   * Whether the reference of an erasure is not paused. Neither a join nor `= 0`, of which Postgres expects few rows: it must
+   * read the jobs in the order of their index.
+   */
+  get #isRunning(): string {
+    return `COALESCE((SELECT p.paused FROM ${this.#references} p WHERE p.id = reference), 0) <> 1`;
+  }
+
   async #dueLists(limit: number): Promise<readonly string[]> {
-    const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.queue = r.id AND j.due_at <= ${this.#database.now}`;
+    const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.queue = r.id AND j.due_at <= ${this.#now}`;
     const where = `${RUNNING_LISTS} AND EXISTS (${due})`;
     const text = `SELECT id FROM ${this.#references} r WHERE ${where} ORDER BY requested_at LIMIT ${limit}`;
     return (await this.#rows(text, [this.#application])).map(({ id }) => String(id));
@@ -228,14 +249,15 @@ export class SqlStorage implements Storage {
 
   /** The clock, and until when the next job of a kind is due. */
   async #next(kind: JobKind): Promise<{ readonly now: number; readonly nextMs: number | undefined }> {
+    const where = kind === 'erasure' ? `${WAITING} AND ${this.#isRunning}` : WAITING;
     const first = (queue: string): string =>
-      `(SELECT j.due_at FROM ${this.#jobs} j WHERE j.queue = ${queue} AND j.due_at IS NOT NULL ORDER BY j.due_at LIMIT 1)`;
+      `(SELECT due_at FROM ${this.#jobs} WHERE queue = ${queue} AND ${where} ORDER BY due_at LIMIT 1)`;
     const lists = ` UNION ALL SELECT ${first('r.id')} FROM ${this.#references} r WHERE ${RUNNING_LISTS}`;
     const dues = `SELECT ${first('?')} AS due${kind === 'erasure' ? lists : ''}`;
     const pause = `(SELECT value FROM ${this.#facts} WHERE id = ?)`;
     const [row] = await this.#rows(
-      `SELECT ${this.#database.now} AS at, MIN(due) AS due, ${pause} AS paused_until FROM (${dues}) AS dues`,
-      [this.#pauseId(kind), this.#id(kind), ...(kind === 'erasure' ? [this.#application] : [])],
+      `SELECT ${this.#now} AS at, MIN(due) AS due, ${pause} AS paused_until FROM (${dues}) AS dues`,
+      [this.#id(`${kind}-paused-until`), this.#id(kind), ...(kind === 'erasure' ? [this.#application] : [])],
     );
     const now = Number(row?.at);
     if (row?.due === null || row?.due === undefined) return { now, nextMs: undefined };
@@ -243,21 +265,20 @@ export class SqlStorage implements Storage {
   }
 
   renew(claims: readonly Claim[], leaseMs = LEASE_MS): Promise<void> {
-    return this.#setHeld(claims, `due_at = ${this.#database.now} + ?`, [leaseMs]);
+    return this.#setHeld(claims, `due_at = ${this.#now} + ?`, [leaseMs]);
   }
 
   giveBack(claims: readonly Claim[]): Promise<void> {
-    return this.#setHeld(claims, `due_at = ${this.#unlessPaused(this.#database.now)}, token = NULL`, []);
+    return this.#setHeld(claims, `due_at = ${this.#now}, token = NULL`, []);
   }
 
   retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    const due = this.#unlessPaused(`${this.#database.now} + ?`);
-    const set = `due_at = ${due}, token = NULL, ${PROGRESS}`;
+    const set = `due_at = ${this.#now} + ?, token = NULL, ${PROGRESS}`;
     return this.#setHeld([claim], set, [delayMs, ...valuesOf(progress)]);
   }
 
   park(claim: Claim, hint: string, progress: Progress): Promise<void> {
-    const set = `state = 'parked', due_at = NULL, token = NULL, ended_at = ${this.#database.now}, hint = ?, ${PROGRESS}`;
+    const set = `state = 'parked', due_at = NULL, token = NULL, ended_at = ${this.#now}, hint = ?, ${PROGRESS}`;
     return this.#setHeld([claim], set, [hint, ...valuesOf(progress)]);
   }
 
@@ -266,46 +287,46 @@ export class SqlStorage implements Storage {
     const where = `id IN (${marks(claims)}) AND token IN (${marks(claims)})`;
     const ids = claims.map(({ id }) => this.#id(id));
     const tokens = claims.map(({ token }) => token);
-    await this.#database.query(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, [
-      ...values,
-      ...ids,
-      ...tokens,
-    ]);
-  }
-
-  /** The single users of a paused reference are not due. Lists are not claimed from while they are paused. */
-  #unlessPaused(due: string): string {
-    const paused = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.paused = 1 AND r.is_list = 0`;
-    return `CASE WHEN EXISTS (${paused}) THEN NULL ELSE ${due} END`;
+    await this.#query(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, [...values, ...ids, ...tokens]);
   }
 
   async pause(kind: JobKind, ms: number): Promise<void> {
-    const { now, query } = this.#database;
-    const id = this.#pauseId(kind);
-    await this.#addFact(query, id, 0);
-    await query(`UPDATE ${this.#facts} SET value = ${now} + ? WHERE id = ? AND value < ${now} + ?`, [
+    const id = this.#id(`${kind}-paused-until`);
+    await this.#addFact(id, 0);
+    const until = `${this.#now} + ?`;
+    await this.#query(`UPDATE ${this.#facts} SET value = ${until} WHERE id = ? AND value < ${until}`, [
       ms,
       id,
       ms,
     ]);
   }
 
-  async counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }> {
-    const parked = `state = 'parked' AND ended_at IS NOT NULL`;
+  async counts(kind: JobKind): Promise<Counts> {
     if (kind === 'logout') {
-      const count = (where: string): string =>
-        `(SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${where})`;
-      const text = `SELECT ${count('due_at IS NOT NULL')} AS waiting, ${count(parked)} AS parked`;
-      const [row] = await this.#rows(text, [this.#id(kind), this.#id(kind)]);
-      return { waiting: Number(row?.waiting), parked: Number(row?.parked) };
+      const of = (where: string): string => `FROM ${this.#jobs} WHERE queue = ? AND ${where}`;
+      const earliest = `SELECT id ${of(WAITING)} ORDER BY due_at LIMIT ${MAX_SORTED}`;
+      const text = `SELECT (SELECT COUNT(*) ${of(WAITING)}) AS waiting, (SELECT COUNT(*) ${of(PARKED)}) AS parked,
+        (SELECT MIN(id) FROM (${earliest}) AS earliest) AS oldest`;
+      const queue = this.#id(kind);
+      const [row] = await this.#rows(text, [queue, queue, queue]);
+      const oldest = textOr(row?.oldest)?.slice(this.#id('').length);
+      const oldestAt = oldest === undefined ? undefined : endedAtOf(oldest);
+      return { waiting: Number(row?.waiting), parked: Number(row?.parked), oldestAt };
     }
-    const unfinished = 'r.app = ? AND r.finished_at IS NULL';
-    const text = `SELECT (SELECT SUM(total - (${ENDED_USERS})) FROM ${this.#references} r WHERE ${unfinished}) AS unended,
-      (SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${parked}) +
-      (SELECT COUNT(*) FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${parked}
-        WHERE ${unfinished} AND r.is_list = 1) AS parked`;
-    const [row] = await this.#rows(text, [this.#application, this.#singles, this.#application]);
-    return { waiting: Number(row?.unended ?? 0) - Number(row?.parked), parked: Number(row?.parked) };
+    const unfinished = `FROM ${this.#references} r WHERE r.app = ? AND r.finished_at IS NULL`;
+    const text = `SELECT (SELECT SUM(total - (${ENDED_USERS})) ${unfinished}) AS unended,
+      (SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${PARKED}) +
+      (SELECT COUNT(*) FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${PARKED}
+        WHERE r.app = ? AND r.finished_at IS NULL AND r.is_list = 1) AS parked,
+      (SELECT MIN(requested_at) ${unfinished}) AS oldest`;
+    const [row] = await this.#rows(text, [
+      this.#application,
+      this.#singles,
+      this.#application,
+      this.#application,
+    ]);
+    const parked = Number(row?.parked ?? 0);
+    return { waiting: Number(row?.unended ?? 0) - parked, parked, oldestAt: numberOr(row?.oldest) };
   }
 
   // ---- erasures
@@ -325,8 +346,7 @@ export class SqlStorage implements Storage {
       const count = await this.#insertErasures(query, row, added);
       const completed = list?.isLast === true && !known.complete;
       const isReopened = count > 0 && known.finishedAt !== undefined;
-      const { now } = this.#database;
-      const reopened = `, finished_at = NULL, requested_at = ${now}, overdue_ms = 0, requested_by = ?`;
+      const reopened = `, finished_at = NULL, requested_at = ${this.#now}, overdue_ms = 0, requested_by = ?`;
       await query(
         `UPDATE ${this.#references} SET total = total + ?, complete = ?, reader = ? ${isReopened ? reopened : ''} WHERE id = ?`,
         [
@@ -342,17 +362,21 @@ export class SqlStorage implements Storage {
   }
 
   async #insertReference(query: Query, id: string, given: NewReference): Promise<void> {
-    const { now } = this.#database;
     const { reference, mode, requestedBy = null, list } = given;
     const isList = Number(list !== undefined);
-    await query(
-      this.#database.insertNew(
-        this.#references,
-        NEW_REFERENCE,
-        `(?, ?, ?, ?, ?, ?, ?, ?, ${now}, 0, 0, 0, 0, 0, 0, 0, 0, 0)`,
-      ),
-      [id, this.#application, reference, mode, requestedBy, isList, list?.reader ?? null, 1 - isList],
-    );
+    const request = { id: '?', app: '?', name: '?', mode: '?', requested_by: '?', requested_at: this.#now };
+    const columns = { ...request, is_list: '?', reader: '?', complete: '?', ...UNSTARTED };
+    const row = [
+      id,
+      this.#application,
+      reference,
+      mode,
+      requestedBy,
+      isList,
+      list?.reader ?? null,
+      1 - isList,
+    ];
+    await this.#insertNew(query, this.#references, columns, [row]);
   }
 
   /** @returns those whom a reference has not, under no key */
@@ -366,58 +390,52 @@ export class SqlStorage implements Storage {
     return erasures.filter((erasure) => !idsOf(erasure).some((id) => known.has(id)));
   }
 
-  async #insertErasures(
-    query: Query,
-    { id, is_list, paused }: Row,
-    added: readonly NewErasure[],
-  ): Promise<number> {
-    if (added.length === 0) return 0;
-    const { now } = this.#database;
-    const isList = Number(is_list) === 1;
-    const due = !isList && Number(paused) === 1 ? 'NULL' : now;
-    const row = `(?, ?, 'erasure', ?, ?, ?, '', ?, 'waiting', 0, 0, 0, 0, ${due}, ${now})`;
-    const queue = isList ? id : this.#singles;
-    const { count } = await query(
-      this.#database.insertNew(this.#jobs, NEW_JOB, marks(added, row)),
-      added.flatMap((erasure) => [
-        this.#id(erasure.id),
-        this.#application,
-        queue,
-        id,
-        erasure.subject,
-        erasure.sealed,
-      ]),
-    );
-    return count;
+  async #insertErasures(query: Query, { id, is_list }: Row, added: readonly NewErasure[]): Promise<number> {
+    const given = { id: '?', app: '?', queue: '?', reference: '?', subject: '?', sealed: '?' };
+    const columns = {
+      ...given,
+      kind: `'erasure'`,
+      details: `''`,
+      due_at: this.#now,
+      since: this.#now,
+      ...UNTRIED,
+    };
+    const queue = Number(is_list) === 1 ? id : this.#singles;
+    const rows = added.map((erasure) => [
+      this.#id(erasure.id),
+      this.#application,
+      queue,
+      id,
+      erasure.subject,
+      erasure.sealed,
+    ]);
+    return this.#insertNew(query, this.#jobs, columns, rows);
   }
 
-  async openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]> {
+  async erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]> {
     if (subjects.length === 0) return [];
-    const text = `SELECT j.subject, j.state, r.name, r.mode, r.paused, r.canceled, r.complete
-      FROM ${this.#jobs} j JOIN ${this.#references} r ON r.id = j.reference
-      WHERE j.subject IN (${marks(subjects)}) AND j.app = ? AND j.kind = 'erasure' AND j.state <> 'done'`;
-    const rows = await this.#rows(text, [...subjects, this.#application]);
-    return rows.map(({ subject, state, name, mode, paused, canceled, complete }) => ({
-      subject: String(subject),
-      reference: String(name),
-      mode: mode as OpenErasure['mode'],
-      running: state === 'waiting' && Number(paused) + Number(canceled) === 0 && Number(complete) === 1,
-    }));
+    const [where, values] = this.#jobsOf(subjects, 'erasure');
+    const rest = which === 'open' ? `state <> 'done'` : `state = 'done' ORDER BY ended_at DESC LIMIT 1000`;
+    const rows = await this.#rows(`SELECT * FROM ${this.#jobs} WHERE ${where} AND ${rest}`, values);
+    const references = await this.#referencesOf(this.#query, rows);
+    return rows.flatMap((row) => {
+      const reference = references.get(String(row.reference));
+      return reference ? [{ job: jobOf(row), reference: referenceOf(reference) }] : [];
+    });
   }
 
   async markSending(claim: Claim): Promise<boolean> {
-    const { query } = this.#database;
     // No lock on the reference: a request that is about to be sent cannot be told from one that was.
     const running = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.paused = 0 AND (r.canceled = 0 OR uncertain = 1)`;
     const where = `id = ? AND token = ? AND EXISTS (${running})`;
     const values = [this.#id(claim.id), claim.token];
-    const { count } = await query(`UPDATE ${this.#jobs} SET uncertain = 1 WHERE ${where}`, values);
+    const { count } = await this.#query(`UPDATE ${this.#jobs} SET uncertain = 1 WHERE ${where}`, values);
     // Some drivers of MySQL do not count rows that have the value already.
     const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain = 1`;
     if (count === 0 && (await this.#rows(marked, values)).length === 0) return false;
     if (claim.reference?.started === false) {
       const start = `UPDATE ${this.#references} SET started = 1 WHERE id = ? AND started = 0`;
-      await query(start, [this.#id(claim.reference.key)]);
+      await this.#query(start, [this.#id(claim.reference.key)]);
     }
     return true;
   }
@@ -427,10 +445,10 @@ export class SqlStorage implements Storage {
     outcome: ErasureOutcome,
     attempts: number,
     details: string,
-  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }> {
+  ): Promise<EndedUser> {
     const id = this.#id(claim.id);
     return this.#database.transaction(async (query) => {
-      const set = `${END}, outcome = ?, attempts = ?, details = ?, ended_at = ${this.#database.now}`;
+      const set = `${END}, outcome = ?, attempts = ?, details = ?, ended_at = ${this.#now}`;
       const text = `UPDATE ${this.#jobs} SET ${set} WHERE id = ? AND state <> 'done'`;
       const isNew = (await query(text, [outcome, attempts, details, id])).count === 1;
       const reference = id.slice(0, id.indexOf('.'));
@@ -447,7 +465,7 @@ export class SqlStorage implements Storage {
   ): Promise<Reference | undefined> {
     const isOver = `(complete = 1 OR canceled = 1) AND ${ENDED_USERS} + ? >= total`;
     // MySQL assigns from the left to the right, and reads what it has assigned.
-    const set = `finished_at = CASE WHEN ${isOver} THEN ${this.#database.now} ELSE NULL END, ${COUNTERS[outcome]} = ${COUNTERS[outcome]} + ?`;
+    const set = `finished_at = CASE WHEN ${isOver} THEN ${this.#now} ELSE NULL END, ${COUNTERS[outcome]} = ${COUNTERS[outcome]} + ?`;
     const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL`;
     if ((await query(text, [count, count, id])).count === 0) return undefined;
     const row = await this.#reference(query, id);
@@ -456,7 +474,7 @@ export class SqlStorage implements Storage {
   }
 
   async reference(reference: string): Promise<ReferenceStatus | undefined> {
-    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     return row && this.#statusOf(row);
   }
 
@@ -464,7 +482,7 @@ export class SqlStorage implements Storage {
     const reference = referenceOf(row);
     if (reference.finishedAt !== undefined) return { ...reference, parked: 0, retrying: undefined };
     const [where, values] = this.#usersOf(row);
-    const count = `SELECT COUNT(*) AS parked FROM ${this.#jobs} WHERE ${where} AND state = 'parked' AND ended_at IS NOT NULL`;
+    const count = `SELECT COUNT(*) AS parked FROM ${this.#jobs} WHERE ${where} AND ${PARKED}`;
     const latest = `SELECT * FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL AND token IS NULL ORDER BY due_at DESC LIMIT ${LATEST_DUE}`;
     const [counted] = await this.#rows(count, values);
     const retrying = (await this.#rows(latest, values)).findLast(({ failures }) => Number(failures) > 0);
@@ -477,59 +495,36 @@ export class SqlStorage implements Storage {
     return ['id > ? AND id < ?', rangeOf(String(id))];
   }
 
-  setPaused(reference: string, paused: boolean): Promise<boolean> {
+  async setPaused(reference: string, paused: boolean): Promise<boolean> {
+    const set = paused ? 'paused = 1' : `paused = 0, resumed_at = ${this.#now}`;
+    const where = `id = ? AND finished_at IS NULL AND paused = ${Number(!paused)}`;
     const id = this.#id(referenceKey(reference));
-    const { now } = this.#database;
-    return this.#database.transaction(async (query) => {
-      const set = `paused = ?${paused ? '' : `, resumed_at = ${now}`}`;
-      const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND paused <> ?`;
-      if ((await query(text, [Number(paused), id, Number(paused)])).count === 0) return false;
-      await this.#setSinglesDue(query, id, !paused);
-      return true;
-    });
-  }
-
-  /** After a change of a reference. Whoever has claimed one of its users gives it back. */
-  async #setSinglesDue(query: Query, id: string, isDue: boolean): Promise<void> {
-    const row = await this.#reference(query, id);
-    if (Number(row?.is_list) === 1) return;
-    const [due, were] = isDue ? [this.#database.now, 'NULL'] : ['NULL', 'NOT NULL'];
-    const where = `id > ? AND id < ? AND state = 'waiting' AND token IS NULL AND due_at IS ${were}`;
-    await query(`UPDATE ${this.#jobs} SET due_at = ${due} WHERE ${where}`, rangeOf(id));
+    return (await this.#count(`UPDATE ${this.#references} SET ${set} WHERE ${where}`, [id])) === 1;
   }
 
   async retryErasures(reference: string): Promise<number> {
-    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     if (!row) return 0;
-    const ids = await this.#parkedOf(this.#database.query, row);
-    const text = `UPDATE ${this.#jobs} SET ${this.#retried} WHERE id IN (${marks(ids)}) AND state = 'parked'`;
-    return ids.length === 0
-      ? 0
-      : this.#count(
-          text,
-          ids.map(({ id }) => id),
-        );
+    const ids = (await this.#parkedOf(this.#query, row)).map(({ id }) => id);
+    const retry = `UPDATE ${this.#jobs} SET ${this.#retried}`;
+    return this.#changeAll(this.#query, retry, ids, `AND state = 'parked'`);
   }
 
   /** Some of them, the longest parked first. */
   async #parkedOf(query: Query, reference: Row, forUpdate = ''): Promise<readonly Row[]> {
     const [where, values] = this.#usersOf(reference);
-    const parked = `${where} AND state = 'parked' AND ended_at IS NOT NULL ORDER BY ended_at LIMIT ${STEP}`;
+    const parked = `${where} AND ${PARKED} ORDER BY ended_at LIMIT ${STEP}`;
     return (await query(`SELECT id, uncertain FROM ${this.#jobs} WHERE ${parked} ${forUpdate}`, values)).rows;
   }
 
-  async cancelErasures(
-    reference: string,
-  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }> {
-    const { query, now, forUpdate } = this.#database;
+  async cancelErasures(reference: string): Promise<CanceledUsers> {
+    const { forUpdate } = this.#database;
     const id = this.#id(referenceKey(reference));
-    await this.#database.transaction(async (first) => {
-      const resumed = `CASE WHEN paused = 1 THEN ${now} ELSE resumed_at END`; // first, because of MySQL
-      const set = `resumed_at = ${resumed}, canceled = 1, paused = 0`;
-      const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
-      if ((await first(text, [id])).count === 1) await this.#setSinglesDue(first, id, true);
-    });
-    const row = await this.#reference(query, id);
+    const resumed = `CASE WHEN paused = 1 THEN ${this.#now} ELSE resumed_at END`; // first, because of MySQL
+    const set = `resumed_at = ${resumed}, canceled = 1, paused = 0`;
+    const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
+    await this.#query(text, [id]);
+    const row = await this.#reference(this.#query, id);
     if (row?.finished_at !== null) return { more: false, finished: undefined };
     return this.#database.transaction(async (step) => {
       const [where, values] = this.#usersOf(row);
@@ -539,11 +534,9 @@ export class SqlStorage implements Storage {
       const some = [...waiting, ...(await this.#parkedOf(step, row, forUpdate))];
       const idsOf = (uncertain: number): readonly unknown[] =>
         some.filter((job) => Number(job.uncertain) === uncertain).map((job) => job.id);
-      const [removed, ended] = [idsOf(0), idsOf(1)];
-      if (removed.length > 0)
-        await step(`DELETE FROM ${this.#jobs} WHERE id IN (${marks(removed)})`, removed);
-      const end = `UPDATE ${this.#jobs} SET ${END}, outcome = 'canceled', ended_at = ${now} WHERE id IN (${marks(ended)})`;
-      if (ended.length > 0) await step(end, ended);
+      const end = `UPDATE ${this.#jobs} SET ${END}, outcome = 'canceled', ended_at = ${this.#now}`;
+      await this.#changeAll(step, `DELETE FROM ${this.#jobs}`, idsOf(0));
+      await this.#changeAll(step, end, idsOf(1));
       const finished = await this.#countUsers(step, id, 'canceled', some.length);
       return { more: some.length >= STEP, finished };
     });
@@ -559,8 +552,8 @@ export class SqlStorage implements Storage {
     return statuses;
   }
 
-  async receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]> {
-    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+  async receipts(reference: string, limit: number, after?: string): Promise<readonly Erasure[]> {
+    const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     if (!row) return [];
     const [from, to] = rangeOf(String(row.id));
     const where = `queue = ? AND kind = 'erasure' AND state = 'done' AND id > ? AND id < ?`;
@@ -570,43 +563,21 @@ export class SqlStorage implements Storage {
     return rows.map((job) => ({ job: jobOf(job), reference: referenceOf(row) }));
   }
 
-  async receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {
-    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'erasure' AND state = 'done'`;
-    const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY ended_at DESC LIMIT 1000`;
-    return this.#receiptsOf(await this.#rows(text, [...subjects, this.#application]));
-  }
-
-  async #receiptsOf(rows: readonly Row[]): Promise<readonly Receipt[]> {
-    const references = await this.#referencesOf(this.#database.query, rows);
-    return rows.flatMap((row) => {
-      const reference = references.get(String(row.reference));
-      return reference ? [{ job: jobOf(row), reference: referenceOf(reference) }] : [];
-    });
-  }
-
   async claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
     const [first] = agesMs;
     if (first === undefined) return [];
-    const { now } = this.#database;
     // Numbers in the text: Postgres would take placeholders in a CASE for text.
-    const ages = agesMs.toReversed().map((age) => `WHEN requested_at <= ${now} - ${age} THEN ${age}`);
+    const ages = agesMs.toReversed().map((age) => `WHEN requested_at <= ${this.#now} - ${age} THEN ${age}`);
     const passed = `CASE ${ages.join(' ')} ELSE 0 END`;
     const rows = await this.#database.take({
       table: this.#references,
-      where: `app = ? AND finished_at IS NULL AND requested_at <= ${now} - ${first} AND overdue_ms < ${passed}`,
+      where: `app = ? AND finished_at IS NULL AND requested_at <= ${this.#now} - ${first} AND overdue_ms < ${passed}`,
       order: 'requested_at',
       limit: REFERENCES,
       set: `overdue_ms = ${passed}`,
       values: [[this.#application], []],
     });
     return rows.map(referenceOf);
-  }
-
-  async oldestUnfinished(): Promise<Reference | undefined> {
-    const where = 'app = ? AND finished_at IS NULL';
-    const text = `SELECT * FROM ${this.#references} WHERE ${where} ORDER BY requested_at LIMIT 1`;
-    const [row] = await this.#rows(text, [this.#application]);
-    return row && referenceOf(row);
   }
 
   async #reference(query: Query, id: string, forUpdate = ''): Promise<Row | undefined> {
@@ -624,16 +595,22 @@ export class SqlStorage implements Storage {
   // ---- sessions
 
   async seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
-    const { query, now } = this.#database;
     const id = this.#id(session.id);
-    const open = `(ended_at IS NULL OR ended_at <= ${now} - ${ENDED_SESSION_MS})`;
-    const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${now} + ?, token = NULL, ended_at = NULL`;
+    const open = `(ended_at IS NULL OR ended_at <= ${this.#now} - ${ENDED_SESSION_MS})`;
+    const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${this.#now} + ?, token = NULL, ended_at = NULL`;
     const values = [session.subject, session.sealed, expiresAt, liveMs];
     const update = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? ${isFound ? '' : `AND ${open}`}`;
-    if ((await query(update, [...values, id])).count > 0) return true;
-    const columns = ['id', 'app', 'subject', 'sealed', 'expires_at', 'due_at'];
-    const insert = this.#database.insertNew(this.#sessions, columns, `(?, ?, ?, ?, ?, ${now} + ?)`);
-    if ((await query(insert, [id, this.#application, ...values])).count > 0) return true;
+    if ((await this.#count(update, [...values, id])) > 0) return true;
+    const columns = {
+      id: '?',
+      app: '?',
+      subject: '?',
+      sealed: '?',
+      expires_at: '?',
+      due_at: `${this.#now} + ?`,
+    };
+    const insert = this.#database.insertNew(this.#sessions, columns);
+    if ((await this.#count(insert, [id, this.#application, ...values])) > 0) return true;
     return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
   }
 
@@ -643,10 +620,9 @@ export class SqlStorage implements Storage {
     token?: string,
     aliveMs = ENDED_SESSION_MS,
   ): Promise<boolean> {
-    const { now } = this.#database;
     const id = this.#id(session.id);
     const isHeld = token === undefined ? '' : 'AND token = ?';
-    const where = `id = ? AND (ended_at IS NULL OR ended_at <= ${now} - ?) ${isHeld}`;
+    const where = `id = ? AND (ended_at IS NULL OR ended_at <= ${this.#now} - ?) ${isHeld}`;
     const withinMs = Math.ceil(Math.min(aliveMs, ENDED_SESSION_MS));
     const values = [id, withinMs, ...(token === undefined ? [] : [token])];
     return this.#database.transaction(async (query) => {
@@ -655,7 +631,7 @@ export class SqlStorage implements Storage {
         if (count > 0 || token !== undefined) return count > 0;
         return (await query(`SELECT 1 FROM ${this.#sessions} WHERE id = ?`, [id])).rows.length === 0;
       }
-      const end = `UPDATE ${this.#sessions} SET sealed = '', due_at = NULL, token = NULL, ended_at = ${now} WHERE ${where}`;
+      const end = `UPDATE ${this.#sessions} SET sealed = '', due_at = NULL, token = NULL, ended_at = ${this.#now} WHERE ${where}`;
       const isEnded =
         (await query(end, values)).count > 0 ||
         (token === undefined && (await this.#insertEnded(query, id, session)) > 0);
@@ -664,21 +640,19 @@ export class SqlStorage implements Storage {
     });
   }
 
-  async #insertEnded(query: Query, id: string, { subject }: LiveSession): Promise<number> {
-    const columns = ['id', 'app', 'subject', 'sealed', 'expires_at', 'ended_at'];
-    const text = this.#database.insertNew(this.#sessions, columns, `(?, ?, ?, '', 0, ${this.#database.now})`);
-    return (await query(text, [id, this.#application, subject])).count;
+  #insertEnded(query: Query, id: string, { subject }: LiveSession): Promise<number> {
+    const columns = { id: '?', app: '?', subject: '?', sealed: `''`, expires_at: '0', ended_at: this.#now };
+    return this.#insertNew(query, this.#sessions, columns, [[id, this.#application, subject]]);
   }
 
   async dueSessions(limit: number, leaseMs = LEASE_MS): Promise<readonly DueSession[]> {
-    const { now } = this.#database;
     const token = randomUUID();
     const rows = await this.#database.take({
       table: this.#sessions,
-      where: `app = ? AND due_at <= ${now}`,
+      where: `app = ? AND due_at <= ${this.#now}`,
       order: 'due_at',
       limit,
-      set: `due_at = ${now} + ?, token = ?`,
+      set: `due_at = ${this.#now} + ?, token = ?`,
       values: [[this.#application], [leaseMs, token]],
     });
     return rows.map((row) => ({
@@ -691,44 +665,36 @@ export class SqlStorage implements Storage {
   }
 
   async postpone({ id, token }: DueSession, liveMs: number): Promise<void> {
-    const set = `due_at = ${this.#database.now} + ?, token = NULL`;
+    const set = `due_at = ${this.#now} + ?, token = NULL`;
     const text = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? AND token = ?`;
-    await this.#database.query(text, [liveMs, this.#id(id), token]);
+    await this.#query(text, [liveMs, this.#id(id), token]);
   }
 
   // ---- rate limit
 
   async takeSlot(slots: number, perMs: number): Promise<number> {
-    const { now } = this.#database;
     if (this.#slots < slots) await this.#insertSlots(slots);
     const taken = await this.#database.take({
       table: this.#rate,
-      where: `app = ? AND taken_at <= ${now} - ? AND slot < ?`,
+      where: `app = ? AND taken_at <= ${this.#now} - ? AND slot < ?`,
       order: 'taken_at',
       limit: 1,
-      set: `taken_at = ${now}`,
+      set: `taken_at = ${this.#now}`,
       values: [[this.#application, perMs, slots], []],
     });
     if (taken.length > 0) return 0;
-    const text = `SELECT MIN(taken_at) + ? - ${now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
+    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
     const [row] = await this.#rows(text, [perMs, this.#application, slots]);
     if (row?.ms === null) this.#slots = 0; // somebody has emptied the table
     return Math.max(1, Number(row?.ms));
   }
 
   async #insertSlots(slots: number): Promise<void> {
-    const free = Array.from({ length: slots }, (_, slot) => slot);
+    const columns = { id: '?', app: '?', slot: '?', taken_at: '0' };
     for (let from = 0; from < slots; from += STEP) {
-      const some = free.slice(from, from + STEP);
-      const text = this.#database.insertNew(
-        this.#rate,
-        ['id', 'app', 'slot', 'taken_at'],
-        marks(some, '(?, ?, ?, 0)'),
-      );
-      await this.#database.query(
-        text,
-        some.flatMap((slot) => [this.#id(String(slot)), this.#application, slot]),
-      );
+      const some = Array.from({ length: Math.min(STEP, slots - from) }, (_, n) => from + n);
+      const rows = some.map((slot) => [this.#id(String(slot)), this.#application, slot]);
+      await this.#insertNew(this.#query, this.#rate, columns, rows);
     }
     this.#slots = slots;
   }
@@ -736,10 +702,9 @@ export class SqlStorage implements Storage {
   // ---- the storage itself
 
   async prune({ historyMs, receiptsMs }: { historyMs: number; receiptsMs: number }): Promise<boolean> {
-    const { now } = this.#database;
-    const logouts = `queue = ? AND state = 'done' AND ended_at < ${now} - ?`;
-    const sessions = `app = ? AND ended_at <= ${now} - ?`;
-    const references = `app = ? AND finished_at < ${now} - ?`;
+    const logouts = `queue = ? AND state = 'done' AND ended_at < ${this.#now} - ?`;
+    const sessions = `app = ? AND ended_at <= ${this.#now} - ?`;
+    const references = `app = ? AND finished_at < ${this.#now} - ?`;
     const removed = [
       await this.#remove(this.#jobs, logouts, [this.#id('logout'), historyMs], STEP),
       await this.#remove(this.#sessions, sessions, [this.#application, ENDED_SESSION_MS], STEP),
@@ -758,7 +723,7 @@ export class SqlStorage implements Storage {
   #removeReference(id: string, receiptsMs: number, limit: number): Promise<number> {
     return this.#database.transaction(async (query) => {
       const row = await this.#reference(query, id, this.#database.forUpdate);
-      const isOld = `SELECT 1 FROM ${this.#references} WHERE id = ? AND finished_at < ${this.#database.now} - ?`;
+      const isOld = `SELECT 1 FROM ${this.#references} WHERE id = ? AND finished_at < ${this.#now} - ?`;
       if (!row || (await query(isOld, [id, receiptsMs])).rows.length === 0) return 0; // it was opened again
       const count = await this.#remove(this.#jobs, 'id > ? AND id < ?', rangeOf(id), limit, query);
       if (count < limit) await query(`DELETE FROM ${this.#references} WHERE id = ?`, [id]);
@@ -771,12 +736,18 @@ export class SqlStorage implements Storage {
     where: string,
     values: Values,
     limit: number,
-    query = this.#database.query,
+    query = this.#query,
   ): Promise<number> {
     const { rows } = await query(`SELECT id FROM ${table} WHERE ${where} LIMIT ${limit}`, values);
     const ids = rows.map(({ id }) => id);
-    if (ids.length > 0) await query(`DELETE FROM ${table} WHERE id IN (${marks(ids)})`, ids);
+    await this.#changeAll(query, `DELETE FROM ${table}`, ids);
     return ids.length;
+  }
+
+  /** @param change an `UPDATE` or a `DELETE` of the rows with these ids @returns how many it changed */
+  async #changeAll(query: Query, change: string, ids: Values, and = ''): Promise<number> {
+    if (ids.length === 0) return 0;
+    return (await query(`${change} WHERE id IN (${marks(ids)}) ${and}`, ids)).count;
   }
 
   async birth(): Promise<string | undefined> {
@@ -792,20 +763,22 @@ export class SqlStorage implements Storage {
     return `${this.#application}/${id}`;
   }
 
-  #pauseId(kind: JobKind): string {
-    return this.#id(`${kind}-paused-until`);
+  async #addFact(id: string, value: number): Promise<void> {
+    await this.#insertNew(this.#query, this.#facts, { id: '?', value: '?' }, [[id, value]]);
   }
 
-  async #addFact(query: Query, id: string, value: number): Promise<void> {
-    await query(this.#database.insertNew(this.#facts, ['id', 'value'], '(?, ?)'), [id, value]);
+  /** @returns how many of the rows were not there */
+  async #insertNew(query: Query, table: string, columns: Columns, rows: readonly Values[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    return (await query(this.#database.insertNew(table, columns, rows.length), rows.flat())).count;
   }
 
   async #rows(text: string, values: Values = []): Promise<readonly Row[]> {
-    return (await this.#database.query(text, values)).rows;
+    return (await this.#query(text, values)).rows;
   }
 
   async #count(text: string, values: Values): Promise<number> {
-    return (await this.#database.query(text, values)).count;
+    return (await this.#query(text, values)).count;
   }
 }
 
@@ -818,21 +791,8 @@ const valuesOf = ({ attempts, failures, rejections, uncertain, cause }: Progress
   cause ?? null,
 ];
 
-/** A placeholder for each of the items, or a row of placeholders. */
-const marks = (items: readonly unknown[], one = '?'): string => items.map(() => one).join(', ');
+/** A placeholder for each of the items. */
+const marks = (items: readonly unknown[]): string => items.map(() => '?').join(', ');
 
 /** The ids of the jobs of a reference are between these: a slash follows a dot. */
 const rangeOf = (reference: string): readonly string[] => [`${reference}.`, `${reference}/`];
-
-function conflictOf(
-  known: Reference,
-  reader: unknown,
-  { mode, list }: NewReference,
-  hasNew: boolean,
-): Conflict | undefined {
-  if (known.mode !== mode) return 'mode';
-  if (known.canceled) return 'canceled';
-  if (!list) return known.complete ? undefined : 'incomplete';
-  if (!list.isFirst && list.reader !== reader) return 'other-reader';
-  return hasNew && known.complete ? 'complete' : undefined;
-}

@@ -135,7 +135,7 @@ describe('the storage in a file of SQLite', () => {
     );
     await open();
     await storage.addLogouts([newLogout()]);
-    expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
   });
 
   it('undoes a call that fails as a whole, and no other call of the same commit', async () => {
@@ -145,7 +145,7 @@ describe('the storage in a file of SQLite', () => {
     const failed = failureOf(storage.gone(session, impossible));
     await Promise.all([storage.addLogouts([newLogout()]), failed, storage.addLogouts([newLogout()])]);
     expect(await failed).toBeInstanceOf(StorageError);
-    expect(await storage.counts('logout')).toEqual({ waiting: 2, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 2, parked: 0 });
     expect(await storage.gone(session, newLogout())).toBe(true);
   });
 
@@ -154,7 +154,7 @@ describe('the storage in a file of SQLite', () => {
     const calls = Array.from({ length: 500 }, () => storage.addLogouts([newLogout()]));
     await storage.close();
     await Promise.all(calls);
-    expect(await (await open()).storage.counts('logout')).toEqual({ waiting: 500, parked: 0 });
+    expect(await (await open()).storage.counts('logout')).toMatchObject({ waiting: 500, parked: 0 });
   });
 
   describe('in processes', () => {
@@ -179,12 +179,12 @@ describe('the storage in a file of SQLite', () => {
       const ends = await Promise.all(['add', 'add', 'add', 'open'].map((how) => run(how)));
       const { key = '', storage } = await open();
       expect(ends).toEqual(ends.map(() => ({ stdout: `${key}\n`, stderr: '' })));
-      expect(await storage.counts('logout')).toEqual({ waiting: 3, parked: 0 });
+      expect(await storage.counts('logout')).toMatchObject({ waiting: 3, parked: 0 });
     });
 
     it('keeps what it has stored when the process is killed', async () => {
       expect(await run('die')).toMatchObject({ signal: 'SIGKILL' });
-      expect(await (await open()).storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+      expect(await (await open()).storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
     });
 
     it.each([
@@ -209,7 +209,7 @@ describe('the storage in a file of SQLite', () => {
       expect(stderr).toBe('');
       expect(stdout).toMatch(/^\d+ SQLite failed \(the disk fails, or has no room\); hint: check the disk/);
       const waiting = parseInt(stdout, 10);
-      expect(await (await open()).storage.counts('logout')).toEqual({ waiting, parked: 0 });
+      expect(await (await open()).storage.counts('logout')).toMatchObject({ waiting, parked: 0 });
     });
   });
 });

@@ -99,14 +99,12 @@ interface Pending {
 
 /** Keeps the process alive only while calls wait for their answers. */
 class SqliteThread {
-  readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
   /** Why it takes no calls any longer. */
   #end: StorageError | undefined;
 
-  constructor(worker: Worker) {
-    this.#worker = worker;
+  constructor(private readonly worker: Worker) {
     worker.on('message', (answers: readonly Answer[]) => {
       for (const answer of answers) this.#settle(answer);
     });
@@ -128,19 +126,19 @@ class SqliteThread {
         this.#settle({ id, failed: { problem: 'SQLite failed (no answer)', hint } });
       }, CALL_TIMEOUT_MS).unref();
       this.#pending.set(id, { resolve, reject, timer });
-      this.#worker.ref();
-      this.#worker.postMessage({ id, method, args } satisfies Call);
+      this.worker.ref();
+      this.worker.postMessage({ id, method, args } satisfies Call);
     });
   }
 
   async close(): Promise<void> {
     if (this.#end) return;
     this.#end = new StorageError('The storage is closed');
-    const ended = once(this.#worker, 'exit');
-    this.#worker.ref();
-    this.#worker.postMessage('close' satisfies Message);
+    const ended = once(this.worker, 'exit');
+    this.worker.ref();
+    this.worker.postMessage('close' satisfies Message);
     await withTimeout(ended, CALL_TIMEOUT_MS, undefined);
-    this.#worker.unref();
+    this.worker.unref();
   }
 
   #fail(cause: string): void {
@@ -155,6 +153,6 @@ class SqliteThread {
     clearTimeout(pending?.timer);
     if (failed) pending?.reject(new StorageError(failed.problem, failed.hint));
     else pending?.resolve(value);
-    if (this.#pending.size === 0 && !this.#end) this.#worker.unref();
+    if (this.#pending.size === 0 && !this.#end) this.worker.unref();
   }
 }

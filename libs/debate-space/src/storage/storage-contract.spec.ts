@@ -135,7 +135,7 @@ function contract(kept: TableStorage): void {
     const logout = newLogout();
     await storage.addLogouts([logout, logout]);
     await (await again()).addLogouts([logout]);
-    expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
     const claim = await claimOne(storage, 'logout');
     expect(claim).toMatchObject({
       ...logout,
@@ -146,7 +146,7 @@ function contract(kept: TableStorage): void {
     });
     expect(claim.ageMs).toBeGreaterThanOrEqual(0);
     expect(claim.endedAt ?? claim.outcome ?? claim.reference).toBeUndefined();
-    await storage.finishLogout(claim, 'delivered', 1);
+    await storage.finishLogout(claim, 1);
     await storage.addLogouts([logout]);
     expect(await storage.claim('logout', 10)).toEqual({ claims: [], nextMs: undefined });
   });
@@ -198,9 +198,9 @@ function contract(kept: TableStorage): void {
     await storage.giveBack([lost]);
     await expectNothingDue('logout');
     expect(await storage.listLogouts('waiting', 10)).toMatchObject([{ attempts: 0 }]);
-    await storage.finishLogout(lost, 'delivered', 1);
+    await storage.finishLogout(lost, 1);
     await storage.retry(claim, 0, FAILED);
-    expect(await storage.counts('logout')).toEqual({ waiting: 0, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 0, parked: 0 });
   });
 
   it('makes a job due at once that is given back, and after the delay one that is retried', async () => {
@@ -236,13 +236,18 @@ function contract(kept: TableStorage): void {
     expect(await storage.logoutsOf(['bob'])).toMatchObject([discarded]);
   });
 
-  it('lists what waits by the end of the session, and all logouts of a user', async () => {
+  it('lists what waits as it is due, and all logouts of a user, and knows the oldest end', async () => {
     const logouts = newLogouts(4);
-    await storage.addLogouts([...logouts].reverse());
+    for (const logout of logouts.reverse()) {
+      await storage.addLogouts([logout]);
+      await sleep(2); // a moment of its own
+    }
     const ids = async (limit: number, skip?: number): Promise<string[]> =>
       (await storage.listLogouts('waiting', limit, skip)).map(({ id }) => id);
     expect(await ids(3)).toEqual(logouts.slice(0, 3).map(({ id }) => id));
     expect(await ids(3, 3)).toEqual(logouts.slice(3).map(({ id }) => id));
+    const oldestAt = Number(logouts.at(-1)?.id.slice(0, 15));
+    expect(await storage.counts('logout')).toEqual({ waiting: 4, parked: 0, oldestAt });
     await storage.addLogouts([newLogout('bob'), newLogout('carol')]);
     expect(subjectsOf(await storage.logoutsOf(['ada', 'bob']))).toEqual(['ada', 'ada', 'ada', 'ada', 'bob']);
   });
@@ -251,8 +256,8 @@ function contract(kept: TableStorage): void {
     await storage.addLogouts(newLogouts(2));
     const [claim] = await claimNext(storage, 'logout');
     if (!claim) throw new Error('it is due');
-    await storage.finishLogout(claim, 'delivered', 4);
-    await storage.finishLogout(claim, 'superseded', 9);
+    await storage.finishLogout(claim, 4);
+    await storage.finishLogout(claim, 9);
     const history = { state: 'done', outcome: 'delivered', attempts: 4, sealed: '', details: 'logout' };
     expect((await storage.logoutsOf(['ada'])).find(({ id }) => id === claim.id)).toMatchObject(history);
     while (await storage.prune({ historyMs: LONG_MS, receiptsMs: LONG_MS }));
@@ -267,7 +272,7 @@ function contract(kept: TableStorage): void {
     await storage.addLogouts([newLogout('bob')]);
     expect(await storage.supersedeLogouts(['ada', 'also ada'])).toBe(3);
     expect(await storage.supersedeLogouts(['ada', 'also ada'])).toBe(0);
-    expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
     const outcomes = (await storage.logoutsOf(['ada', 'also ada'])).map(({ outcome }) => outcome);
     expect(outcomes).toEqual(['superseded', 'superseded', 'superseded']);
   });
@@ -336,7 +341,7 @@ function contract(kept: TableStorage): void {
     expect(await add('open', 'bob')).toMatchObject({ conflict: 'incomplete' });
     expect(await addList('open', 'b')('bob')).toMatchObject({ conflict: 'other-reader' });
     expect(await addAll('closed', 'bob')).toMatchObject({ conflict: 'complete' });
-    expect(await storage.openErasures(['bob'])).toEqual([]);
+    expect(await storage.erasuresOf(['bob'], 'open')).toEqual([]);
     expect(await addAll('closed', 'ada')).toMatchObject({ added: 0, completed: false });
     expect(await add('closed', 'bob')).toMatchObject({ added: 1 });
   });
@@ -385,7 +390,7 @@ function contract(kept: TableStorage): void {
       else await storage.park(claim, 'a hint', { ...FAILED, uncertain: true });
     const retrying = { subject: 'ada', failures: 2, cause: '503' };
     expect(await storage.reference('r')).toMatchObject({ parked: 2, retrying, finishedAt: undefined });
-    expect(await storage.counts('erasure')).toEqual({ waiting: 1, parked: 2 });
+    expect(await storage.counts('erasure')).toMatchObject({ waiting: 1, parked: 2 });
     let retried = 0;
     for (let some = -1; some !== 0; retried += some) some = await storage.retryErasures('r');
     expect(retried).toBe(2);
@@ -458,15 +463,15 @@ function contract(kept: TableStorage): void {
     await add('r', 'old');
     const renamed = users('r', 'new').map((user) => ({ ...user, formerIds: [erasureId('r', 'old')] }));
     expect(await storage.addErasures(single('r'), renamed)).toMatchObject({ added: 0 });
-    const open = { subject: 'old', reference: 'r', mode: 'delete', running: true };
-    expect(await storage.openErasures(['new', 'old'])).toEqual([open]);
+    const open = { job: { subject: 'old', state: 'waiting' }, reference: { reference: 'r', mode: 'delete' } };
+    expect(await storage.erasuresOf(['new', 'old'], 'open')).toMatchObject([open]);
     await finish(await claimOne(storage, 'erasure'));
     expect(await storage.addErasures(single('r'), renamed)).toMatchObject({ added: 0 });
-    const [receipt] = await storage.receiptsOf(['new', 'old']);
+    const [receipt] = await storage.erasuresOf(['new', 'old'], 'done');
     expect(receipt).toMatchObject({ job: { subject: 'old' }, reference: { reference: 'r' } });
   });
 
-  it('says which erasures of a user are open, and which of them will be carried out', async () => {
+  it('says which erasures of a user are open, and how they and their references stand', async () => {
     await add('running', 'ada', 'parked');
     await add('paused', 'ada');
     await storage.setPaused('paused', true);
@@ -475,11 +480,17 @@ function contract(kept: TableStorage): void {
     await addList('incomplete', 'a', 'first')('ada');
     await add('done', 'ada');
     await finish(await claimOne(storage, 'erasure'));
-    const found = await storage.openErasures(['ada', 'parked', 'nobody']);
+    const found = await storage.erasuresOf(['ada', 'parked', 'nobody'], 'open');
     const texts = found.map(
-      ({ subject, ...erasure }) => `${subject} ${erasure.reference} ${erasure.running}`,
+      ({ job: { subject, state }, reference: { reference, complete, paused } }) =>
+        `${subject} ${reference} ${state}${complete ? '' : ' incomplete'}${paused ? ' paused' : ''}`,
     );
-    const expected = ['ada incomplete false', 'ada paused false', 'ada running true', 'parked running false'];
+    const expected = [
+      'ada incomplete waiting incomplete',
+      'ada paused waiting paused',
+      'ada running waiting',
+      'parked running parked',
+    ];
     expect(texts.sort()).toEqual(expected);
   });
 
@@ -495,7 +506,7 @@ function contract(kept: TableStorage): void {
     const page = await storage.receipts('a', 2);
     const rest = await storage.receipts('a', 2, page[1]?.job.id);
     expect([...page, ...rest].map(({ job }) => job.subject)).toEqual(['ada', 'bob', 'carol']);
-    expect(await storage.receiptsOf(['ada', 'bob'])).toHaveLength(6);
+    expect(await storage.erasuresOf(['ada', 'bob'], 'done')).toHaveLength(6);
   });
 
   it('returns an overdue reference once for each age, whichever process asks', async () => {
@@ -515,19 +526,20 @@ function contract(kept: TableStorage): void {
       (found) => found.length > 0,
     );
     expect(await overdue(1, 2, 30, LONG_MS)).toEqual([]);
-    expect(await storage.oldestUnfinished()).toMatchObject({ reference: 'r' });
+    const { requestedAt } = (await storage.reference('r')) ?? {};
+    expect(await storage.counts('erasure')).toEqual({ waiting: 1, parked: 0, oldestAt: requestedAt });
   });
 
   it('keeps the receipts of a finished reference for their time, and what is not finished for ever', async () => {
     await addAll('done', 'ada', 'bob');
     await finishAll();
-    expect(await storage.oldestUnfinished()).toBeUndefined();
+    expect((await storage.counts('erasure')).oldestAt).toBeUndefined();
     await add('open', 'ada');
     while (await storage.prune({ historyMs: OVER_MS, receiptsMs: LONG_MS }));
     expect(await storage.receipts('done', 10)).toHaveLength(2);
     while (await storage.prune({ historyMs: LONG_MS, receiptsMs: OVER_MS }));
     expect((await storage.references(10)).map(({ reference }) => reference)).toEqual(['open']);
-    expect(await storage.receiptsOf(['ada', 'bob'])).toEqual([]);
+    expect(await storage.erasuresOf(['ada', 'bob'], 'done')).toEqual([]);
   });
 
   // ---- sessions
@@ -564,7 +576,7 @@ function contract(kept: TableStorage): void {
     expect(await storage.seen(session('s'), 1_000, 0, true)).toBe(true);
     expect(await storage.dueSessions(10)).toMatchObject([{ id: 's' }]);
     expect(await storage.gone(session('s'), last)).toBe(true);
-    expect(await storage.counts('logout')).toEqual({ waiting: 2, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 2, parked: 0 });
   });
 
   it('ends a session again when the caller has seen it alive since the last end', async () => {
@@ -572,7 +584,7 @@ function contract(kept: TableStorage): void {
     await sleep(20); // the end is older than the millisecond in which it was seen
     expect(await storage.gone(session('s'), newLogout(), undefined, LONG_MS)).toBe(false);
     expect(await storage.gone(session('s'), newLogout(), undefined, 1)).toBe(true);
-    expect(await storage.counts('logout')).toEqual({ waiting: 2, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 2, parked: 0 });
   });
 
   it('ends a session that it does not know, and forgets one without a logout', async () => {
@@ -582,7 +594,7 @@ function contract(kept: TableStorage): void {
     expect(await storage.gone(session('s'), undefined)).toBe(true);
     expect(await storage.dueSessions(10)).toEqual([]);
     expect(await storage.seen(session('s'), 1_000, 0)).toBe(true);
-    expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
   });
 
   it('does not end a session that was registered after a sweep had it', async () => {
@@ -592,7 +604,7 @@ function contract(kept: TableStorage): void {
     expect(await storage.gone(session('s'), newLogout(), due?.token)).toBe(false);
     const [again] = await storage.dueSessions(10);
     expect(await storage.gone(session('s'), newLogout(), again?.token)).toBe(true);
-    expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
   });
 
   it('reports the end of a session once, though four processes see it at the same time', async () => {
@@ -602,7 +614,7 @@ function contract(kept: TableStorage): void {
       const ends = storages.map((each) => each.gone(session(`s${n}`), newLogout(`user-${n}`)));
       expect((await Promise.all(ends)).filter(Boolean)).toHaveLength(1);
     }
-    expect(await storage.counts('logout')).toEqual({ waiting: 20, parked: 0 });
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 20, parked: 0 });
   });
 
   // ---- many processes
@@ -634,7 +646,7 @@ function contract(kept: TableStorage): void {
       while ((await storage.counts('logout')).waiting > 0) {
         const { claims } = await each.claim('logout', 16, LONG_MS);
         ids.push(...claims.map(({ id }) => id));
-        await Promise.all(claims.map((claim) => each.finishLogout(claim, 'delivered', 1)));
+        await Promise.all(claims.map((claim) => each.finishLogout(claim, 1)));
       }
     };
     await Promise.all(storages.map(work));
@@ -657,10 +669,10 @@ function contract(kept: TableStorage): void {
     await storage.takeSlot(1, LONG_MS);
     for (const kind of ['logout', 'erasure'] as const)
       expect(await other.claim(kind, 10)).toEqual({ claims: [], nextMs: undefined });
-    expect(await other.counts('logout')).toEqual({ waiting: 0, parked: 0 });
+    expect(await other.counts('logout')).toMatchObject({ waiting: 0, parked: 0 });
     expect(await other.supersedeLogouts(['ada'])).toBe(0);
     expect(await other.references(10)).toEqual([]);
-    expect(await other.openErasures(['ada'])).toEqual([]);
+    expect(await other.erasuresOf(['ada'], 'open')).toEqual([]);
     expect(await other.dueSessions(10)).toEqual([]);
     expect(await other.takeSlot(1, LONG_MS)).toBe(0);
     expect(await other.addErasures(single('r'), users('r', 'ada'))).toMatchObject({ added: 1 });
@@ -684,7 +696,7 @@ function contract(kept: TableStorage): void {
           expect(await within?.addErasures(single(reference), users(reference, 'ada'))).toMatchObject({
             added: 1,
           });
-          expect(await within?.openErasures(['ada'])).toHaveLength(1);
+          expect(await within?.erasuresOf(['ada'], 'open')).toHaveLength(1);
           expect(await within?.reference(reference)).toMatchObject({ total: 1 });
           expect(await storage.reference(reference)).toBeUndefined();
           expect((await storage.claim('erasure', 10)).claims).toEqual([]);

@@ -8,20 +8,17 @@ const LOOK_MS = 1_500;
  * because whoever needs the storage reports that it does not answer.
  */
 export class StorageWatch {
-  readonly #storage: Storage;
-  readonly #place: string | undefined;
-  readonly #emit: Emit;
   #birth: string | undefined;
   #isDegraded = false;
   #isEmptied = false;
   #isLooking = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(storage: Storage, place: string | undefined, emit: Emit) {
-    this.#storage = storage;
-    this.#place = place;
-    this.#emit = emit;
-  }
+  constructor(
+    private readonly storage: Storage,
+    private readonly place: string | undefined,
+    private readonly emit: Emit,
+  ) {}
 
   /** Whether the storage did not take the last logouts: they wait in memory, and a crash would lose them. */
   get isDegraded(): boolean {
@@ -47,7 +44,7 @@ export class StorageWatch {
   degrade(cause: string): void {
     if (this.#isDegraded) return;
     this.#isDegraded = true;
-    this.#emit({ type: 'storage-degraded', cause });
+    this.emit({ type: 'storage-degraded', cause });
   }
 
   /** Never rejects. */
@@ -55,8 +52,11 @@ export class StorageWatch {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      const birth = await this.#storage.birth();
-      if (this.#birth !== undefined && birth !== this.#birth) this.#noteEmptied();
+      const birth = await this.storage.birth();
+      if (this.#birth !== undefined && birth !== this.#birth && !this.#isEmptied) {
+        this.#isEmptied = true;
+        this.emit({ type: 'storage-emptied', place: this.place });
+      }
       this.#birth ??= birth;
       if (this.#isDegraded) await this.#recover();
     } catch {
@@ -71,15 +71,9 @@ export class StorageWatch {
    * needs the table of the logouts.
    */
   async #recover(): Promise<void> {
-    await this.#storage.pause('logout', 0);
-    await this.#storage.supersedeLogouts(['-']);
+    await this.storage.pause('logout', 0);
+    await this.storage.supersedeLogouts(['-']);
     this.#isDegraded = false;
-    this.#emit({ type: 'storage-recovered' });
-  }
-
-  #noteEmptied(): void {
-    if (this.#isEmptied) return;
-    this.#isEmptied = true;
-    this.#emit({ type: 'storage-emptied', place: this.#place });
+    this.emit({ type: 'storage-recovered' });
   }
 }

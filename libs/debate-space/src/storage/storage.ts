@@ -67,7 +67,7 @@ export interface Job extends Progress {
   /** Of a logout: why the session ended. Of a finished erasure: what the receipt says, as JSON. */
   readonly details: string;
   readonly state: 'waiting' | 'parked' | 'done';
-  /** When it is due, or its lease ends. Absent unless it waits; absent for users of a reference that is paused. */
+  /** When it is due, or its lease ends. Absent unless it waits. */
   readonly dueAt: number | undefined;
   /** When it was added or retried. */
   readonly since: number;
@@ -95,6 +95,13 @@ export interface Claims {
    * as due when they end.
    */
   readonly nextMs: number | undefined;
+}
+
+export interface Counts {
+  readonly waiting: number;
+  readonly parked: number;
+  /** When the session of the oldest waiting logout ended, or the oldest unfinished reference was requested. */
+  readonly oldestAt: number | undefined;
 }
 
 /** `superseded`: the user was erased before it was sent. */
@@ -154,27 +161,45 @@ export type Added =
   /** How many users are new; whether the last part of a list was stored just now. */
   | { readonly conflict?: undefined; readonly added: number; readonly completed: boolean };
 
-/** An erasure that has not ended. */
-export interface OpenErasure {
-  readonly subject: string;
-  readonly reference: string;
-  readonly mode: ErasureMode;
-  /** Whether it will be carried out as things stand: neither paused, parked, canceled nor part of an incomplete list. */
-  readonly running: boolean;
+export function conflictOf(
+  known: Reference,
+  reader: unknown,
+  { mode, list }: NewReference,
+  hasNew: boolean,
+): Conflict | undefined {
+  if (known.mode !== mode) return 'mode';
+  if (known.canceled) return 'canceled';
+  if (!list) return known.complete ? undefined : 'incomplete';
+  if (!list.isFirst && list.reader !== reader) return 'other-reader';
+  return hasNew && known.complete ? 'complete' : undefined;
 }
 
-/** A finished erasure. */
-export interface Receipt {
+/** An erasure of a user, with the reference that it belongs to. */
+export interface Erasure {
   readonly job: Job;
   readonly reference: Reference;
+}
+
+export interface EndedUser {
+  /** Whether the user had not ended before. */
+  readonly isNew: boolean;
+  /** The reference if it is finished by this. */
+  readonly finished: Reference | undefined;
+}
+
+export interface CanceledUsers {
+  /** Whether there may be more users to cancel. */
+  readonly more: boolean;
+  /** The reference if it is finished by this. */
+  readonly finished: Reference | undefined;
 }
 
 /** What can be part of a transaction of the host's. */
 export interface ErasureRequests {
   /** At most 500 users, in one transaction with their reference. Users whom the reference has already, done or not, stay. */
   addErasures(reference: NewReference, erasures: readonly NewErasure[]): Promise<Added>;
-  /** @param subjects at most 1,000 */
-  openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]>;
+  /** Those that have not ended, or the 1,000 latest that have. @param subjects at most 1,000 */
+  erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]>;
   /** @param reference its name */
   reference(reference: string): Promise<ReferenceStatus | undefined>;
 }
@@ -204,15 +229,15 @@ export interface Storage extends ErasureRequests {
 
   /** Durable when it resolves. A logout that is there already, done or not, stays as it is. */
   addLogouts(logouts: readonly NewLogout[]): Promise<void>;
-  /** Ends logouts, also when their leases were lost: what is done is done. Empties the sealed uids. */
-  finishLogout(claim: Claim, outcome: LogoutOutcome, attempts: number): Promise<void>;
+  /** Ends a delivered logout, also when its lease was lost: what is done is done. Empties the sealed uid. */
+  finishLogout(claim: Claim, attempts: number): Promise<void>;
   /** Waiting and parked logouts of an erased user become `superseded`. @returns how many */
   supersedeLogouts(subjects: readonly string[]): Promise<number>;
   /** Makes a parked logout due now, as if it had never been tried. @returns whether there was one */
   retryLogout(id: string): Promise<boolean>;
   /** Ends a parked logout. @returns whether there was one */
   discardLogout(id: string): Promise<boolean>;
-  /** Waiting ones the oldest end first, parked ones the longest parked first. @param limit at most 1,000 */
+  /** Waiting ones the earliest due first, parked ones the longest parked first. @param limit at most 1,000 */
   listLogouts(state: 'waiting' | 'parked', limit: number, skip?: number): Promise<readonly Job[]>;
   /** All logouts of a user: waiting, parked, and the history. The oldest 1,000 at most. */
   logoutsOf(subjects: readonly string[]): Promise<readonly Job[]>;
@@ -229,7 +254,7 @@ export interface Storage extends ErasureRequests {
   park(claim: Claim, hint: string, progress: Progress): Promise<void>;
   /** Nothing of this kind is claimed for `ms`, by no process; never shortens a pause. */
   pause(kind: JobKind, ms: number): Promise<void>;
-  counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }>;
+  counts(kind: JobKind): Promise<Counts>;
 
   // ---- erasures. `reference` is always the name that the host gave
 
@@ -242,14 +267,8 @@ export interface Storage extends ErasureRequests {
   /**
    * Ends an erasure, also when its lease was lost. Empties the sealed uid, and counts it in the reference.
    * @param details what the receipt says, as JSON
-   * @returns whether it had not ended before, and the reference if it is finished by this
    */
-  finishErasure(
-    claim: Claim,
-    outcome: ErasureOutcome,
-    attempts: number,
-    details: string,
-  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }>;
+  finishErasure(claim: Claim, outcome: ErasureOutcome, attempts: number, details: string): Promise<EndedUser>;
   /** @returns whether this changed the reference: it was neither finished, nor paused or not paused already */
   setPaused(reference: string, paused: boolean): Promise<boolean>;
   /** Makes some parked users of a reference due now. @returns how many: the caller loops until 0 */
@@ -257,25 +276,18 @@ export interface Storage extends ErasureRequests {
   /**
    * Cancels a reference, and removes some of the users of whom nothing was sent; uncertain parked ones become `canceled`.
    * The first call stops further work, before it removes anything.
-   * @returns whether there may be more, and the reference if it is finished by this
    */
-  cancelErasures(
-    reference: string,
-  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }>;
+  cancelErasures(reference: string): Promise<CanceledUsers>;
   /** The newest first. @param after the last one of the page before @param limit at most 1,000 */
   references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]>;
   /** Finished erasures of a reference, by id. @param after the last id of the page before @param limit at most 1,000 */
-  receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]>;
-  /** The 1,000 latest at most. */
-  receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]>;
+  receipts(reference: string, limit: number, after?: string): Promise<readonly Erasure[]>;
   /**
    * Unfinished references that have passed one of these ages since the last call, some at a time. Over all processes, each
    * reference is returned once for each age; ages that were missed meanwhile count as one.
    * @param agesMs ascending
    */
   claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]>;
-  /** The unfinished reference that was requested first, for the health. */
-  oldestUnfinished(): Promise<Reference | undefined>;
 
   // ---- sessions, for `session.expiry`
 
@@ -354,6 +366,9 @@ export interface StorageWarning {
   readonly problem: string;
   readonly hint: string;
 }
+
+/** When the session ended: the id of a logout begins with it. */
+export const endedAtOf = (id: string): number => Number(id.slice(0, 15));
 
 /** A short, fixed name of a reference. */
 export const referenceKey = (reference: string): string =>
