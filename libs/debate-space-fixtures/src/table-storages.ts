@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
 import type { Pool as PostgresPool, QueryResult } from 'pg';
 import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
-import { mysqlStorage, type MysqlFunctions } from '../../debate-space/src/storage/mysql.js';
-import { postgresStorage, type PostgresFunctions } from '../../debate-space/src/storage/postgres.js';
+import { mysqlStorage } from '../../debate-space/src/storage/mysql.js';
+import { postgresStorage } from '../../debate-space/src/storage/postgres.js';
+import type { HostFunctions } from '../../debate-space/src/storage/server-calls.js';
 import { sqliteStorage } from '../../debate-space/src/storage/sqlite.js';
 import type { HostTransaction, StorageEngine } from '../../debate-space/src/storage/storage.js';
 import { mariadbServer, startMariadb } from './mariadb.js';
@@ -33,7 +34,7 @@ export function mariadbPool(uri: string, more: PoolOptions = {}): Pool {
 }
 
 /** Gives rows as TypeORM does: an array, and `[rows, count]` for what changes rows. */
-export function postgresFunctions(pool: PostgresPool): PostgresFunctions {
+export function postgresFunctions(pool: PostgresPool): HostFunctions {
   const rowsOf = ({ command, rows, rowCount }: QueryResult): unknown =>
     ['UPDATE', 'DELETE'].includes(command) ? [rows, rowCount] : rows;
   const ignore = (): void => undefined; // the statement rejects, too
@@ -59,7 +60,7 @@ export function postgresFunctions(pool: PostgresPool): PostgresFunctions {
 }
 
 /** Gives rows or a header as TypeORM does. */
-export function mariadbFunctions(pool: Pool): MysqlFunctions {
+export function mariadbFunctions(pool: Pool): HostFunctions {
   return {
     query: async (text, values) => (await pool.query(text, values))[0],
     transaction: async (work) => {

@@ -3,10 +3,10 @@ import { storageMigration } from './storage/migration.js';
 export {
   mysqlStorage,
   type MysqlConnection,
-  type MysqlFunctions,
   type MysqlPool,
   type MysqlStorageOptions,
 } from './storage/mysql.js';
+export type { HostFunctions, HostQuery, ServerOptions } from './storage/server-calls.js';
 
 /**
  * The SQL that creates the tables of `mysqlStorage`, for hosts that give it `migrate: false`: several statements, each with a

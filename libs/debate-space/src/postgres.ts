@@ -3,10 +3,10 @@ import { storageMigration } from './storage/migration.js';
 export {
   postgresStorage,
   type PostgresClient,
-  type PostgresFunctions,
   type PostgresPool,
   type PostgresStorageOptions,
 } from './storage/postgres.js';
+export type { HostFunctions, HostQuery, ServerOptions } from './storage/server-calls.js';
 
 /**
  * The SQL that creates the tables of `postgresStorage`, for hosts that give it `migrate: false`. It may run any number of times,

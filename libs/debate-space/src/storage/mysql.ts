@@ -28,10 +28,8 @@ export interface MysqlConnection {
   destroy(): void;
 }
 
-export type MysqlFunctions = HostFunctions;
-
 /** How the storage reaches MySQL or MariaDB. The pool, or the ORM, stays the host's: the storage does not close it. */
-export type MysqlStorageOptions = ({ readonly pool: MysqlPool } | MysqlFunctions) &
+export type MysqlStorageOptions = ({ readonly pool: MysqlPool } | HostFunctions) &
   ServerOptions & {
     /** What the names of the tables begin with, before `debate_space_`: letters, digits and `_`. @defaultValue `''` */
     readonly prefix?: string;

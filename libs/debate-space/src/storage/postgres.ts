@@ -29,10 +29,8 @@ export interface PostgresClient {
   off?(event: 'error', listener: () => void): unknown;
 }
 
-export type PostgresFunctions = HostFunctions;
-
 /** How the storage reaches Postgres. The pool, or the ORM, stays the host's: the storage does not close it. */
-export type PostgresStorageOptions = ({ readonly pool: PostgresPool } | PostgresFunctions) &
+export type PostgresStorageOptions = ({ readonly pool: PostgresPool } | HostFunctions) &
   ServerOptions & {
     /** The schema of the tables, which must exist: its exact name. @defaultValue `public` */
     readonly schema?: string;
