@@ -257,8 +257,9 @@ function codesOf(error: unknown, depth = 4): string[] {
   const { code, errno, originalCode, cause, meta, driverAdapterError, driverError, original } =
     error as Record<string, unknown>;
   const own = [originalCode, code, errno]
+    .filter((each) => typeof each === 'string' || typeof each === 'number')
     .map(String)
-    .filter((each) => /^\w{3,40}$/.test(each) && each !== 'undefined');
+    .filter((each) => /^\w{3,40}$/.test(each));
   return [
     ...own,
     ...[cause, meta, driverAdapterError, driverError, original].flatMap((inner) => codesOf(inner, depth - 1)),
