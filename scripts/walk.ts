@@ -21,6 +21,7 @@ const { values } = parseArgs({
     path: { type: 'string' },
     nest: { type: 'string' },
     only: { type: 'string' },
+    shrink: { type: 'string', default: '5' },
   },
 });
 const host = hosts.find(({ nest }) => nest === values.nest);
@@ -31,7 +32,13 @@ try {
   if (values.nest !== undefined && !host)
     throw new Error('--nest is one of 10, 11, 12; default: this workspace');
   const servers = { redis: redis.url, postgres: postgres.connectionString };
-  const settings: WalkSettings = { ...values, ...servers, steps: Number(values.steps), seed };
+  const settings: WalkSettings = {
+    ...values,
+    ...servers,
+    steps: Number(values.steps),
+    shrink: Number(values.shrink),
+    seed,
+  };
   console.log(`seed ${seed}, ${values.nest === undefined ? 'this workspace' : `NestJS ${values.nest}`}`);
   let file = join(root, `${SCRIPT}.ts`);
   if (host) {

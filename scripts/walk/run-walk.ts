@@ -14,12 +14,12 @@ export interface WalkSettings extends Servers {
   readonly path?: string | undefined;
   /** What the name of a configuration contains. */
   readonly only?: string | undefined;
+  /** How many findings of a configuration are shrunk, which takes most of the time; never two of the same kind of step. */
+  readonly shrink: number;
 }
 
 type Failing = Finding & { readonly steps: readonly Step[] };
 
-/** Of one configuration, and not twice for the same kind of step: shrinking takes most of the time. */
-const MOST_SHRUNK = 5;
 /** Walks of one seed. */
 const WALKS = 100;
 const LONGEST_SHRINK_MS = 120_000;
@@ -43,7 +43,7 @@ async function main(settings: WalkSettings): Promise<boolean> {
 async function walkIn(
   configuration: Configuration,
   places: Places,
-  { steps: wanted, seed, path }: WalkSettings,
+  { steps: wanted, seed, path, shrink }: WalkSettings,
   result: Record<Finding['wrong'] | 'steps' | 'ends' | 'ms', number>,
 ): Promise<void> {
   const shrunk = new Set<string>();
@@ -67,7 +67,7 @@ async function walkIn(
       found.failing = { ...same, steps: list.slice(0, steps) };
       if (!first) {
         const key = `${same.wrong} ${same.kind}`;
-        found.isShrinking = !shrunk.has(key) && shrunk.size < MOST_SHRUNK;
+        found.isShrinking = !shrunk.has(key) && shrunk.size < shrink;
         if (found.isShrinking) shrunk.add(key);
         until = performance.now() + LONGEST_SHRINK_MS;
         first = same;
