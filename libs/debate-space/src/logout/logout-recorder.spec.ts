@@ -15,8 +15,11 @@ const HOUR = 3_600_000;
 const endOf = (uid: string): SessionEnd => ({ uid, reason: 'destroyed', endedAt: new Date() });
 const silent = <T>(): Promise<T> => new Promise(() => undefined);
 
-/** @param broken methods of the storage that take the place of its own */
-async function recording(broken: Partial<Storage> = {}) {
+/**
+ * @param broken methods of the storage that take the place of its own
+ * @param isDurable whether there is a memory beside the storage
+ */
+async function recording(broken: Partial<Storage> = {}, isDurable = true) {
   const uids = uidCipher([new Secret('a storage key of a test')], 'app');
   const { storage } = await memoryStorage().open('app');
   const { storage: inMemory } = await memoryStorage().open('app');
@@ -24,7 +27,7 @@ async function recording(broken: Partial<Storage> = {}) {
   Object.assign(storage, broken);
   const queues = new LogoutQueues(
     new LogoutRepository(storage, uids, HOUR),
-    new LogoutRepository(inMemory, uids, HOUR),
+    isDurable ? new LogoutRepository(inMemory, uids, HOUR) : undefined,
   );
   const events: DebateSpaceEvent[] = [];
   const emit = (event: DebateSpaceEvent): void => void events.push(event);
@@ -50,6 +53,17 @@ describe('the end of a session', () => {
     expect(events).toMatchObject([{ type: 'session-ended', uid: 'alice', reason: 'destroyed' }]);
     expect(added()).toBe(1);
   });
+
+  it.each([true, false])(
+    'is nobody’s news when somebody else has reported it (durable: %p)',
+    async (isDurable) => {
+      const { recorder, events, added } = await recording({}, isDurable);
+      await recorder.record(endOf('alice'), () => Promise.resolve(false));
+      expect([events, added()]).toEqual([[], 0]);
+      await recorder.record(endOf('alice'), () => Promise.resolve(true));
+      expect([typesOf(events), added()]).toEqual([['session-ended'], 1]);
+    },
+  );
 
   it('is a fault, and not stored, for a uid that the service cannot know', async () => {
     const { recorder, queues, events } = await recording();

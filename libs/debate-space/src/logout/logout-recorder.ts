@@ -100,9 +100,9 @@ export class LogoutRecorder {
     const row = stored.rowOf(entry);
     const adding = add ? add(row) : stored.storage.addLogouts([row]).then(() => true);
     if (!memory) {
-      await adding;
-      onAdded();
-      return true;
+      const isNew = await adding;
+      if (isNew) onAdded();
+      return isNew;
     }
     const failure = adding.catch(causeOf);
     const added = await withTimeout(failure, storageTimeoutMs, LATE);
