@@ -162,9 +162,14 @@ function queryOf(run: HostQuery): Query {
     const isChange = /^\s*(INSERT|UPDATE|DELETE)/.test(text) && !text.includes('RETURNING');
     let n = 0;
     const numbered = text.replaceAll('?', () => `$${(n += 1)}`) + (isChange ? ' RETURNING 1 AS changed' : '');
-    const rows = rowsOf(await run(numbered, [...values]));
+    const rows = rowsOf(await run(numbered, values.map(whole)));
     return { rows, count: rows.length };
   };
+}
+
+/** Times are computed, and may have fractions; a `bigint` of Postgres refuses them. */
+function whole(value: unknown): unknown {
+  return typeof value === 'number' ? Math.round(value) : value;
 }
 
 function rowsOf(result: unknown): readonly Row[] {

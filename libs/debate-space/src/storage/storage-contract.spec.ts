@@ -565,6 +565,23 @@ function contract(kept: TableStorage): void {
     expect(await storage.dueSessions(10)).toEqual([]);
   });
 
+  it('takes times with fractions of a millisecond', async () => {
+    await storage.seen(session('s'), 1_000.3, 0.3);
+    const [due] = await until(
+      () => storage.dueSessions(10, LONG_MS + 0.3),
+      ({ length }) => length > 0,
+    );
+    if (!due) throw new Error('it is due');
+    await storage.postpone(due, LONG_MS + 0.3);
+    expect(await storage.dueSessions(10)).toEqual([]);
+    await storage.addLogouts([newLogout()]);
+    const [claim] = (await storage.claim('logout', 1, LONG_MS + 0.3)).claims;
+    if (!claim) throw new Error('it is due');
+    await storage.retry(claim, LONG_MS + 0.3, claim);
+    await storage.pause('logout', LONG_MS + 0.3);
+    expect(await storage.claim('logout', 1)).toMatchObject({ claims: [] });
+  });
+
   it('ends a session with its logout, and remembers the end until the session is found', async () => {
     await storage.seen(session('s'), 1_000, 0);
     const [logout, another, last] = [newLogout(), newLogout(), newLogout()];
