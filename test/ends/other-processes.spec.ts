@@ -62,6 +62,17 @@ redisServer.describe('when processes share one Redis,', () => {
     expect(scene.service.received.logouts).toEqual(['alice']);
   });
 
+  it('a browser that gets another cookie afterwards, from an instance that has seen it, is not reported again', async () => {
+    const shop: Act = ({ session }) => void Object.assign(session, { cart: ['a book'] });
+    const [one, other] = [await startInstance(shop), await startInstance(destroy)];
+    const browser = new Browser(one.url);
+    await browser.post('/login', { uid: 'alice' });
+    await browser.post(`${other.url}/act`);
+    await browser.post('/act'); // with the old cookie
+    await scene.stop();
+    expect({ one: one.reported(), other: other.reported() }).toEqual({ one: [], other: ['alice'] });
+  });
+
   it('a login at one instance of a session that another one has ended is reported when it ends again', async () => {
     const [one, other] = [await startInstance(destroy), await startInstance(destroy)];
     const browser = new Browser(one.url);

@@ -188,8 +188,10 @@ export class PossibleEnds {
 
   /** What cannot be decided counts as an end: a logout too many harms less than one too few. */
   async #hasEnded(end: OpenEnd): Promise<boolean> {
-    const { sid, uid, call, owners } = end;
+    const { sid, uid, reason, call, owners } = end;
     if (sid === undefined) return call.outcome !== 'failed';
+    // Or another instance has ended it, and reported it: this one still remembers its user.
+    if (reason === 'abandoned') return this.#hasUser(sid, uid, true);
     // The failure may have come after the effect.
     if (call.outcome === 'failed') return !(await this.#hasUser(sid, uid, true));
     let { isKept } = end;
