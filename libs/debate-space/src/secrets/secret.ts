@@ -68,6 +68,8 @@ export class SecretKeyError extends Error {
 export class SecretKeyProvider implements SecretSource {
   readonly #ask: () => unknown;
   readonly #encoding: 'utf8' | 'base64';
+  /** The last one that was usable: every logout asks. */
+  #last: Secret | undefined;
 
   constructor(ask: () => unknown, encoding: 'utf8' | 'base64') {
     this.#ask = ask;
@@ -78,7 +80,8 @@ export class SecretKeyProvider implements SecretSource {
   async current(): Promise<Secret> {
     let key: unknown;
     try {
-      key = await timeoutOrThrow(Promise.resolve(this.#ask()), ANSWER_WITHIN_MS);
+      const answer = this.#ask();
+      key = typeof answer === 'string' ? answer : await timeoutOrThrow(answer, ANSWER_WITHIN_MS);
     } catch (error) {
       throw new SecretKeyError(
         `cannot be had: the function failed (${error instanceof Error ? error.name : typeof error})`,
@@ -86,9 +89,10 @@ export class SecretKeyProvider implements SecretSource {
     }
     if (typeof key !== 'string')
       throw new SecretKeyError(`must be a string; the function returned ${typeof key}`);
+    if (key === this.#last?.reveal()) return this.#last;
     const problem = validateSecretKey(key, this.#encoding);
     if (problem !== undefined) throw new SecretKeyError(problem);
-    return new Secret(key);
+    return (this.#last = new Secret(key));
   }
 
   [inspect.custom](): string {
