@@ -9,7 +9,7 @@ import * as postgres from 'nestjs-debate-space/postgres';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import type { Pool } from 'pg';
 import { logInTo } from '#support/browser/browser.js';
-import { fencesOf, pageOf, runRecipe, runSnippet } from '#support/docs-snippets.js';
+import { fencesOf, pageOf, runRecipe } from '#support/docs-snippets.js';
 import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
 import {
   postgresPool,
@@ -177,11 +177,9 @@ postgresServer.describe('with Postgres, the pages about storages', () => {
   });
 
   it('delete an account and request its erasure in one transaction', async () => {
-    const { deleteAccount } = runSnippet(
-      pageOf('docs/erasure-for-engineers.md'),
-      'src/accounts/delete-account.ts',
-      {},
-    ) as { deleteAccount: (uid: string, pool: Pool, erasures: unknown) => Promise<void> };
+    const { deleteAccount } = runRecipe('delete-account.ts', {}) as {
+      deleteAccount: (uid: string, pool: Pool, erasures: unknown) => Promise<void>;
+    };
     const options = { storage: postgresStorage({ pool }), storageKey: 'the storage key of a test' };
     const app = await scene.app({ ...options, worker: false });
     const erasures = (await app.init()).get(plugin.DebateSpaceErasures);
