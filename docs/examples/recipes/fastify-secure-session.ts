@@ -6,5 +6,8 @@ type Decoder = Record<'decodeSecureSession', (value: string) => { get(key: strin
 /** In `useFactory` with `inject: [HttpAdapterHost]`: `sessionCookie(() => httpAdapter.getInstance())`. */
 export const sessionCookie = (fastify: () => FastifyInstance & Decoder): SessionCookie => ({
   name: 'session',
-  uid: (value) => fastify().decodeSecureSession(value)?.get('user') as string | undefined, // @fastify/passport: 'passport'
+  uid: (value) => {
+    const session = fastify().decodeSecureSession(value);
+    return (session?.get('user') ?? session?.get('passport')) as string | undefined; // the second is of @fastify/passport
+  },
 });
