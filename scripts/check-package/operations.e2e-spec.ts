@@ -5,7 +5,7 @@ import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import { LogoutRoute } from 'nestjs-debate-space/internal';
 import { mysqlStorage } from 'nestjs-debate-space/mysql';
-import { DebateSpaceTelemetry } from 'nestjs-debate-space/opentelemetry';
+import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 
@@ -31,6 +31,6 @@ it('lists, logs out and deletes users', async () => {
 }, 30_000);
 
 it('loads every entry of the plugin', () => {
-  for (const part of [LogoutRoute, mysqlStorage, DebateSpaceTelemetry, postgresStorage, sqliteStorage])
+  for (const part of [LogoutRoute, mysqlStorage, observeDebateSpace, postgresStorage, sqliteStorage])
     expect(typeof part).toBe('function');
 });
