@@ -1,7 +1,7 @@
 // Plays every row on the NestJS that is installed here, some hosts at a time, and sends each result to the parent process. In
 // plain Node: a host has no test runner around it. Arguments: the storage, where its server is, and the version of NestJS.
-import { judge } from 'debate-space-fixtures/endings/judge.js';
-import { endingCells } from 'debate-space-fixtures/endings/stacks.js';
+import { judge } from '#support/endings/judge.js';
+import { endingCells } from '#support/endings/stacks.js';
 import { connectStorage } from './storages.js';
 
 const LANES = 6;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger, type INestApplication } from '@nestjs/common';
 import { DebateSpaceSimulator, DEMO_CREDENTIALS } from 'debate-space-simulator';
-import { neverCloseIdle } from 'debate-space-fixtures/never-close-idle.js';
-import { pageOf } from 'debate-space-fixtures/docs-snippets.js';
+import { neverCloseIdle } from '#support/service/never-close-idle.js';
+import { pageOf } from '#support/docs-snippets.js';
 
 const examples = {
   'minimal-express': () => import('../../docs/examples/minimal-express/main.js'),

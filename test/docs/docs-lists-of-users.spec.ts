@@ -11,8 +11,8 @@ import * as nodeStream from 'node:stream';
 import { Readable } from 'node:stream';
 import * as nodeStreamPromises from 'node:stream/promises';
 import * as rxjs from 'rxjs';
-import { runRecipe } from 'debate-space-fixtures/docs-snippets.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
+import { runRecipe } from '#support/docs-snippets.js';
+import { scenario } from '#support/hosts/scenario.js';
 
 type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
 

@@ -8,19 +8,19 @@ import * as mysql from 'nestjs-debate-space/mysql';
 import * as postgres from 'nestjs-debate-space/postgres';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import type { Pool } from 'pg';
-import { logInTo } from 'debate-space-fixtures/browser.js';
-import { fencesOf, pageOf, runRecipe, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
-import { mariadbServer, startMariadb, type RunningMariadb } from 'debate-space-fixtures/mariadb.js';
+import { logInTo } from '#support/browser/browser.js';
+import { fencesOf, pageOf, runRecipe, runSnippet } from '#support/docs-snippets.js';
+import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
 import {
   postgresPool,
   postgresServer,
   startPostgres,
   type RunningPostgres,
-} from 'debate-space-fixtures/postgres.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
-import type { SessionHost } from 'debate-space-fixtures/session-host.js';
-import { destroySession } from 'debate-space-fixtures/session-jobs.js';
+} from '#support/servers/postgres.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
+import type { SessionHost } from '#support/hosts/session-host.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
 import { openDriver } from '../../libs/debate-space/src/storage/sqlite-file.js';
 import { erasureId, type Storage } from '../../libs/debate-space/src/storage/storage.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { judgeAll, promises, type JudgeOptions, type Verdict } from 'debate-space-fixtures/endings/judge.js';
-import { eachRowOnce, endingCells } from 'debate-space-fixtures/endings/stacks.js';
-import { originalProcess } from 'debate-space-fixtures/original-process.js';
+import { judgeAll, promises, type JudgeOptions, type Verdict } from '#support/endings/judge.js';
+import { eachRowOnce, endingCells } from '#support/endings/stacks.js';
+import { originalProcess } from '#support/process/original-process.js';
 
 /** Hosts at a time. */
 const LANES = 6;

@@ -1,0 +1,22 @@
+import { AbortedError, NetworkError, TimeoutError } from '../../../libs/debate-space/src/errors.js';
+import { Failure } from '../../../libs/debate-space/src/service/http/failure.js';
+import type { HttpReply } from '../../../libs/debate-space/src/service/http/exchange.js';
+
+const KINDS = new Map<unknown, string>([
+  [NetworkError, 'network'],
+  [TimeoutError, 'timeout'],
+  [AbortedError, 'aborted'],
+]);
+
+/** What came of an exchange: the reply, or why there was none and whether the request was sent. */
+export async function outcomeOf(
+  exchange: Promise<HttpReply>,
+): Promise<{ reply: HttpReply } | { failure: object }> {
+  try {
+    return { reply: await exchange };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { outcome, reason } = error.details;
+    return { failure: { kind: KINDS.get(error.error), reason, sent: outcome !== 'not-sent' } };
+  }
+}
