@@ -295,8 +295,8 @@ describe('an erasure that somebody without a key has changed', () => {
     room.events.length = 0;
     await room.worker.execute(changed);
     expect(room.sent).toEqual([]);
-    expect(room.events).toMatchObject([{ type: 'erasure-parked', cause: 'unreadable' }]);
-    expect(room.events).toMatchObject([{ hint: expect.stringContaining('storageKey') }]);
+    const hint: unknown = expect.stringContaining('storageKey');
+    expect(room.events.at(-1)).toMatchObject({ type: 'erasure-parked', cause: 'unreadable', hint });
   };
 
   it('is parked when its mode is another', async () => {
@@ -328,7 +328,7 @@ describe('an erasure that somebody without a key has changed', () => {
     await room.ask('r', ['alice']);
     const stranger = new ErasureRoom(storage, ['another key']);
     await stranger.work();
-    expect(stranger.types()).toEqual(['erasure-parked']);
+    expect(stranger.types()).toEqual(['record-unverified', 'erasure-parked']);
     await room.control.retry('r');
     await room.work();
     expect(room.sent).toEqual(['delete alice']);

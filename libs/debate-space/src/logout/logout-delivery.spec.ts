@@ -50,7 +50,7 @@ describe('a logout', () => {
     await deliver({ status: 200 });
     expect(events).toMatchObject([{ type: 'logout-delivered', uid: 'alice', attempts: 1 }]);
     expect(await logouts.history('alice')).toMatchObject([{ state: 'delivered', attempts: 1 }]);
-    const [job] = await storage.logoutsOf(cipher('a storage key of a test').hashes('alice'));
+    const [job] = await storage.logoutsOf(cipher('a storage key of a test').hashes('logout', 'alice'));
     expect(job?.sealed).toBe('');
   });
 
