@@ -26,7 +26,7 @@ import { erasureId, type Storage } from '../../libs/debate-space/src/storage/sto
 
 const { postgresStorage } = postgres;
 const { mysqlStorage } = mysql;
-const page = pageOf('docs/choosing-a-storage.md');
+const page = pageOf('docs/storage.md');
 const scene = scenario();
 type Rows = readonly Readonly<Record<string, unknown>>[];
 type Run = (sql: string) => Promise<unknown>;
@@ -168,7 +168,7 @@ postgresServer.describe('with Postgres, the pages about storages', () => {
     await new Migration().up(pool);
     await new Migration().up(pool);
     await pool.query('CREATE ROLE my_app LOGIN');
-    for (const grant of statementsOf('docs/choosing-a-storage.md')) await pool.query(grant);
+    for (const grant of statementsOf('docs/storage.md')) await pool.query(grant);
 
     const ofRole = postgresPool({ ...server, user: 'my_app' });
     scene.afterwards(() => ofRole.end());
@@ -180,7 +180,7 @@ postgresServer.describe('with Postgres, the pages about storages', () => {
 
   it('delete an account and request its erasure in one transaction', async () => {
     const { deleteAccount } = runSnippet(
-      pageOf('docs/erasures-in-your-transaction.md'),
+      pageOf('docs/erasure-for-engineers.md'),
       'src/accounts/delete-account.ts',
       {},
     ) as { deleteAccount: (uid: string, pool: Pool, erasures: unknown) => Promise<void> };
