@@ -46,7 +46,9 @@ export interface OpenErasure {
 }
 
 /** A request for the erasure of a user or a list, without the uids. */
-export type NamedRequest = Pick<Reference, 'reference' | 'mode'> & { readonly requestedBy?: string | undefined };
+export type NamedRequest = Pick<Reference, 'reference' | 'mode'> & {
+  readonly requestedBy?: string | undefined;
+};
 
 /** What the mark of a reference vouches for. */
 type Meaning = Omit<Reference, 'mark' | 'started' | 'finishedAt' | 'total' | 'counts'>;
@@ -117,7 +119,9 @@ export class ErasureRepository {
     for (let tries = 1; ; tries += 1) {
       if (known && !this.#isGenuine(known)) throw conflictError(UNVERIFIED);
       // A list is completed, a finished reference begins anew.
-      const next = known ? { ...known, ...(list ? { complete: true } : { requestedBy, requestedAt }) } : isNew;
+      const next = known
+        ? { ...known, ...(list ? { complete: true } : { requestedBy, requestedAt }) }
+        : isNew;
       const added = await requests.addErasures({ ...given, list, known, mark: this.#mark(next) }, users);
       if (added.conflict !== 'changed' || tries === MAX_TRIES) return added;
       known = added.reference;
@@ -159,7 +163,9 @@ export class ErasureRepository {
     const isOf = id === erasureId(reference, subject) && this.#isGenuine(of);
     const isSent = uncertain === undefined || this.keyring.isMarked(uncertain, 'uncertain', id);
     const uid = isOf && isSent ? this.keyring.open(sealed, 'erasure', id, subject, mode) : undefined;
-    return uid === undefined ? undefined : { uid, mode, reference, ...(requestedBy !== undefined && { requestedBy }) };
+    return uid === undefined
+      ? undefined
+      : { uid, mode, reference, ...(requestedBy !== undefined && { requestedBy }) };
   }
 
   /** Verifies some of the references, the newest first, and continues with the next call. */

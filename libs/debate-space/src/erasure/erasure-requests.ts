@@ -3,7 +3,13 @@ import * as v from 'valibot';
 import { invalidArgument, type ErasureError } from '../errors.js';
 import type { ErasureMode } from '../events.js';
 import type { Added, Conflict, ErasureRequests, ListPart, Reference } from '../storage/storage.js';
-import { conflictError, isReference, isText, type ErasureRepository, type NamedRequest } from './erasure-repository.js';
+import {
+  conflictError,
+  isReference,
+  isText,
+  type ErasureRepository,
+  type NamedRequest,
+} from './erasure-repository.js';
 import { chunksOf } from './uid-source.js';
 
 const USERS_PER_COMMIT = 250;

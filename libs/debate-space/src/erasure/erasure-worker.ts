@@ -69,7 +69,8 @@ export class ErasureWorker implements JobLaneOptions {
     }
     // The process that had claimed it died before the pause.
     if (claim.reference?.paused) return this.storage.giveBack([claim]);
-    if (claim.reference?.canceled && claim.uncertain === undefined) return this.#cancelRest(erasure.reference);
+    if (claim.reference?.canceled && claim.uncertain === undefined)
+      return this.#cancelRest(erasure.reference);
     if (await this.#isToBeDeleted(erasure))
       return repository.retry(claim, AFTER_THE_DELETION_MS, progressOf(claim));
     const markSending = async (): Promise<boolean> =>

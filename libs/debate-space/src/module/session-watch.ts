@@ -27,7 +27,8 @@ export class SessionWatch {
     if (sweepMs !== undefined) {
       const sessions = new LiveSessionTable(storage, keyring, find, containment);
       this.#liveSessions = sessions;
-      this.#sweep = () => keepSweeping({ storage, sessions, recorder, containment, emit, find, sweepMs, signal });
+      this.#sweep = () =>
+        keepSweeping({ storage, sessions, recorder, containment, emit, find, sweepMs, signal });
     }
     this.watcher = new SessionEndWatcher({
       ...session,

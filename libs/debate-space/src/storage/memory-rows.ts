@@ -125,11 +125,7 @@ export function newJob(
   };
 }
 
-export function newReference(
-  request: NewReference,
-  key: string,
-  singles: JobQueue,
-): ReferenceRow {
+export function newReference(request: NewReference, key: string, singles: JobQueue): ReferenceRow {
   const { reference, mode, requestedBy, requestedAt, list, mark } = request;
   const isList = list !== undefined;
   const state = { complete: !isList, paused: false, canceled: false, started: false, finishedAt: undefined };

@@ -378,7 +378,15 @@ export class SqlStorage implements Storage {
   #insertReference(query: Query, id: string, given: NewReference): Promise<number> {
     const { reference, mode, requestedBy = null, requestedAt, list, mark } = given;
     const isList = Number(list !== undefined);
-    const request = { id: '?', app: '?', mark: '?', name: '?', mode: '?', requested_by: '?', requested_at: '?' };
+    const request = {
+      id: '?',
+      app: '?',
+      mark: '?',
+      name: '?',
+      mode: '?',
+      requested_by: '?',
+      requested_at: '?',
+    };
     const columns = { ...request, is_list: '?', reader: '?', complete: '?', ...UNSTARTED };
     const row = [
       id,
