@@ -3,7 +3,7 @@ const sources = {
   '^nestjs-debate-space$': '<rootDir>/libs/debate-space/src/index.ts',
   '^nestjs-debate-space/(.*)$': '<rootDir>/libs/debate-space/src/$1.ts',
   '^debate-space-simulator$': '<rootDir>/libs/debate-space-simulator/src/index.ts',
-  '^debate-space-fixtures/(.*)\\.js$': '<rootDir>/libs/debate-space-fixtures/src/$1.ts',
+  '^#support/(.*)\\.js$': '<rootDir>/test/support/$1.ts',
 };
 
 /** @type {import('jest').Config} */
@@ -19,5 +19,5 @@ export default {
   moduleNameMapper: sources,
   modulePathIgnorePatterns: ['/dist/', '/build/'],
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, tsconfig: '<rootDir>/tsconfig.json' }] },
-  collectCoverageFrom: ['libs/*/src/**/*.ts', '!libs/debate-space-fixtures/**'],
+  collectCoverageFrom: ['libs/*/src/**/*.ts'],
 };

@@ -3,8 +3,8 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mariadbServer, startMariadb } from 'debate-space-fixtures/mariadb.js';
-import { postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
+import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
+import { postgresServer, startPostgres } from '#support/servers/postgres.js';
 import ts from 'typescript';
 import { manifestOf } from './manifest.js';
 import { install, packInto, root, run } from './packed.js';
@@ -35,7 +35,7 @@ try {
   write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['better-auth.ts', 'connections.ts'] }));
 
   write('auth.ts', snippet('docs/stateless-logins.md', 'better-auth'));
-  write('existing-accounts.ts', snippet('docs/orphans.md', 'typeorm'));
+  write('existing-accounts.ts', snippet('docs/erasure-recipes.md', 'typeorm'));
   writeConnections();
   for (const wanted of BETTER_AUTH) {
     install(place, [`better-auth@${wanted}`]);

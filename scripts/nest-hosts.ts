@@ -80,9 +80,9 @@ export function transpile(place: string, type: Host['type'], file: string, done 
     esModuleInterop: true,
   };
   const transpiled = ts.transpileModule(readFileSync(join(root, file), 'utf8'), { compilerOptions });
-  // The host does not have the package of the fixtures, only its files that are needed.
-  const fixtures = relative(dirname(file), 'libs/debate-space-fixtures/src');
-  const outputText = transpiled.outputText.replaceAll(/(["'])debate-space-fixtures\//g, `$1${fixtures}/`);
+  // The host has only the files of test/support that are needed.
+  const support = relative(dirname(file), 'test/support');
+  const outputText = transpiled.outputText.replaceAll(/(["'])#support\//g, `$1${support}/`);
   const target = join(place, file.replace(/\.ts$/, '.js'));
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, outputText);

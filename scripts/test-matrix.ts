@@ -1,4 +1,4 @@
-// Plays every row of the table of endings (endings/stacks.ts of the fixtures) on every stack under NestJS 10, 11 and 12 and
+// Plays every row of the table of endings (endings/stacks.ts of test/support) on every stack under NestJS 10, 11 and 12 and
 // Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
 // to that NestJS. By default each NestJS and each Node.js has at least one column.
 // Options: `--storage` memory (default), sqlite, postgres or mysql; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
@@ -9,8 +9,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startMariadb } from 'debate-space-fixtures/mariadb.js';
-import { startPostgres } from 'debate-space-fixtures/postgres.js';
+import { startMariadb } from '#support/servers/mariadb.js';
+import { startPostgres } from '#support/servers/postgres.js';
 import { manifestOf } from './manifest.js';
 import { hosts, installHost, nestPackages, others, transpile, type Host } from './nest-hosts.js';
 import { NODE_MAJORS, nodeBinary, RUNNING_MAJOR } from './node-binaries.js';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 const root = new URL('../', import.meta.url);
-const fixtures = new URL('libs/debate-space-fixtures/src/', root);
+const support = new URL('test/support/', root);
 const cache = new URL('node_modules/.cache/typescript-hooks/', root);
 const settings = ['tsconfig.json', 'node_modules/typescript/package.json'].map(textIn).join('');
 mkdirSync(cache, { recursive: true });
@@ -16,9 +16,8 @@ export function resolve(specifier, context, next) {
     const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
     if (existsSync(source)) return { url: source.href, shortCircuit: true };
   }
-  // Without a link in node_modules, for a copy of the workspace that has none.
-  const [, fixture] = /^debate-space-fixtures\/(.*)\.js$/.exec(specifier) ?? [];
-  if (fixture) return { url: new URL(`${fixture}.ts`, fixtures).href, shortCircuit: true };
+  const [, file] = /^#support\/(.*)\.js$/.exec(specifier) ?? [];
+  if (file) return { url: new URL(`${file}.ts`, support).href, shortCircuit: true };
   return next(specifier, context);
 }
 

@@ -1,13 +1,13 @@
 // Walks at random over the ways in which sessions end or seem to end, and holds what the plugin reports against what the
-// browsers get: libs/debate-space-fixtures/src/walk. Exit code 0: nothing was missed or invented.
+// browsers get: test/support/walk. Exit code 0: nothing was missed or invented.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startPostgres } from 'debate-space-fixtures/postgres.js';
-import { startRedis } from 'debate-space-fixtures/redis.js';
+import { startPostgres } from '#support/servers/postgres.js';
+import { startRedis } from '#support/servers/redis.js';
 import { hosts, installHost, transpile } from './nest-hosts.js';
 import { packInto, root } from './packed.js';
 import type { WalkSettings } from './walk/run-walk.js';

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { URLSearchParams } from 'node:url';
-import { freePort } from 'debate-space-fixtures/free-port.js';
+import { freePort } from '#support/servers/free-port.js';
 import { messageOf } from '../caught.js';
 
 /** Starts `main` in `place` with this binary of Node.js, logs alice in and out there, and waits until she has left the debate space. */

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startMariadb } from 'debate-space-fixtures/mariadb.js';
-import { startPostgres } from 'debate-space-fixtures/postgres.js';
+import { startMariadb } from '#support/servers/mariadb.js';
+import { startPostgres } from '#support/servers/postgres.js';
 import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
 import type { Cleanup } from './cleanup.js';

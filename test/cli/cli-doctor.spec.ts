@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Scene } from '../../libs/debate-space-cli/src/testing/command-line.js';
 import { sqliteFile, storageKey } from '../../libs/debate-space-cli/src/testing/storages.js';
-import { freePort } from 'debate-space-fixtures/free-port.js';
+import { freePort } from '#support/servers/free-port.js';
 
 interface Result {
   readonly check: string;

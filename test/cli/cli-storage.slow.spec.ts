@@ -12,7 +12,7 @@ import {
   storageServers,
   type StorageServer,
 } from '../../libs/debate-space-cli/src/testing/storages.js';
-import { freePort } from 'debate-space-fixtures/free-port.js';
+import { freePort } from '#support/servers/free-port.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -25,7 +25,7 @@ async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[
   const program = [
     ...more,
     '--import',
-    fileOf('../../libs/debate-space-fixtures/src/typescript.mjs'),
+    fileOf('../../test/support/process/typescript.mjs'),
     fileOf('../../libs/debate-space-cli/src/cli.ts'),
   ];
   const child = spawn(process.execPath, [...program, ...args.split(' ')], {

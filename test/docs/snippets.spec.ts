@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { fencesOf, pages } from 'debate-space-fixtures/docs-snippets.js';
+import { fencesOf, pages } from '#support/docs-snippets.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /**

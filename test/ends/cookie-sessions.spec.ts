@@ -6,13 +6,13 @@ import express, { type Response } from 'express';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DebateSpaceModule, type SessionCookie } from 'nestjs-debate-space';
-import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { cookieHosts, type CookieHost, type CookieHostOptions } from 'debate-space-fixtures/cookie-hosts.js';
-import type { EndingHost } from 'debate-space-fixtures/endings.js';
-import { eventsOf } from 'debate-space-fixtures/events.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
+import { Browser, logInTo } from '#support/browser/browser.js';
+import { cookieHosts, type CookieHost, type CookieHostOptions } from '#support/hosts/cookie-hosts.js';
+import type { EndingHost } from '#support/endings/endings.js';
+import { eventsOf } from '#support/hosts/events.js';
+import { Latch } from '#support/latch.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
 
 const scene = scenario();
 

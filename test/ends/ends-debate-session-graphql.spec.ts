@@ -7,7 +7,7 @@ import { EndsDebateSession } from 'nestjs-debate-space';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { scenario } from 'debate-space-fixtures/scenario.js';
+import { scenario } from '#support/hosts/scenario.js';
 
 type Header = Record<string, string>;
 interface Connection {

@@ -19,10 +19,10 @@ import type { NextFunction, Request, Response } from 'express';
 import session from 'express-session';
 import { DebateSpaceModule, EndsDebateSession, SessionEndInterceptor } from 'nestjs-debate-space';
 import { lastValueFrom, of, timeout, type Observable } from 'rxjs';
-import { FlakyStorage } from 'debate-space-fixtures/flaky-storage.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
+import { FlakyStorage } from '#support/storages/flaky-storage.js';
+import { Latch } from '#support/latch.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
 
 /** Gives the handler no time at all. */
 class Impatient implements NestInterceptor {

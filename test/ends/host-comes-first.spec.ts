@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { memoryStorage, type SessionRecord, type SessionUid } from 'nestjs-debate-space';
-import { logInTo } from 'debate-space-fixtures/browser.js';
-import { eventsOf } from 'debate-space-fixtures/events.js';
-import { FlakyStorage, replacing } from 'debate-space-fixtures/flaky-storage.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
-import { type Act, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
-import { destroySession } from 'debate-space-fixtures/session-jobs.js';
+import { logInTo } from '#support/browser/browser.js';
+import { eventsOf } from '#support/hosts/events.js';
+import { FlakyStorage, replacing } from '#support/storages/flaky-storage.js';
+import { Latch } from '#support/latch.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
+import { type Act, type SessionHostOptions } from '#support/hosts/session-host.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
 
 const destroy: Act = async (request, response) => {
   await destroySession(request);

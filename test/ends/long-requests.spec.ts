@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import session from 'express-session';
 import { DebateSpaceEvents, type DebateSpaceEvent } from 'nestjs-debate-space';
-import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { logIn, type Act } from 'debate-space-fixtures/session-host.js';
-import { called, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
+import { Browser, logInTo } from '#support/browser/browser.js';
+import { Latch } from '#support/latch.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { logIn, type Act } from '#support/hosts/session-host.js';
+import { called, jobs, onlySid } from '#support/hosts/session-jobs.js';
 
 const LONGER_THAN_A_LEASE_MS = 35_000;
 const LESS_THAN_A_LEASE_MS = 20_000;

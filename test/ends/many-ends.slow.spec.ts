@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 import session from 'express-session';
 import { DebateSpaceEvents, DebateSpaceOutbox } from 'nestjs-debate-space';
-import { logInTo } from 'debate-space-fixtures/browser.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { jobs } from 'debate-space-fixtures/session-jobs.js';
+import { logInTo } from '#support/browser/browser.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { jobs } from '#support/hosts/session-jobs.js';
 
 const SESSIONS = 40_000;
 /** So many ends, at most, are decided before anything else gets its turn. */

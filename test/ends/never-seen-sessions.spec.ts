@@ -4,15 +4,15 @@ import session, { type Store } from 'express-session';
 import { randomUUID } from 'node:crypto';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
 import type { Pool } from 'pg';
-import { Browser } from 'debate-space-fixtures/browser.js';
+import { Browser } from '#support/browser/browser.js';
 import {
   postgresPool,
   postgresServer,
   startPostgres,
   type RunningPostgres,
-} from 'debate-space-fixtures/postgres.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { jobs } from 'debate-space-fixtures/session-jobs.js';
+} from '#support/servers/postgres.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { jobs } from '#support/hosts/session-jobs.js';
 
 const SESSIONS = 500;
 const uids = Array.from({ length: SESSIONS }, (_, n) => `user-${n}`);

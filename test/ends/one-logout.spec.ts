@@ -5,10 +5,10 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import session from 'express-session';
 import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
-import { sessionSettings, sessionsIn } from 'debate-space-fixtures/account.js';
-import { Browser } from 'debate-space-fixtures/browser.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
+import { sessionSettings, sessionsIn } from '#support/hosts/account.js';
+import { Browser } from '#support/browser/browser.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
 
 /** As it is on both platforms. */
 interface Request {

@@ -1,4 +1,4 @@
-/** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
+/** @jest-environment ./test/support/process/native-require.environment.js */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Module, Req } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -9,9 +9,9 @@ import type * as ExpressOpenIdConnect from 'express-openid-connect';
 import session from 'express-session';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import type { RequestListener } from 'node:http';
-import { Browser } from 'debate-space-fixtures/browser.js';
-import { identityProvider, Place } from 'debate-space-fixtures/identity-provider.js';
-import { keys, startService, using } from 'debate-space-fixtures/service.js';
+import { Browser } from '#support/browser/browser.js';
+import { identityProvider, Place } from '#support/hosts/identity-provider.js';
+import { keys, startService, using } from '#support/service/service.js';
 
 declare const nativeRequire: NodeJS.Require;
 const { auth } = nativeRequire('express-openid-connect') as typeof ExpressOpenIdConnect;

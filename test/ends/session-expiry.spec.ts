@@ -8,22 +8,22 @@ import {
   type SessionRecord,
   type StorageEngine,
 } from 'nestjs-debate-space';
-import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { firstEvent } from 'debate-space-fixtures/events.js';
-import { FallibleStore } from 'debate-space-fixtures/fallible-store.js';
-import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
-import { fastifyLogins } from 'debate-space-fixtures/fastify-logins.js';
-import { replacing } from 'debate-space-fixtures/flaky-storage.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
-import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
-import { using } from 'debate-space-fixtures/service.js';
-import type { SessionHost } from 'debate-space-fixtures/session-host.js';
-import { called, destroySession } from 'debate-space-fixtures/session-jobs.js';
-import { sharedStores } from 'debate-space-fixtures/shared-stores.js';
-import { storesInMemory, type StoreKind } from 'debate-space-fixtures/store-kinds.js';
+import { Browser, logInTo } from '#support/browser/browser.js';
+import { firstEvent } from '#support/hosts/events.js';
+import { FallibleStore } from '#support/stores/fallible-store.js';
+import { FastifyHost } from '#support/hosts/fastify-host.js';
+import { fastifyLogins } from '#support/hosts/fastify-logins.js';
+import { replacing } from '#support/storages/flaky-storage.js';
+import { Latch } from '#support/latch.js';
+import { postgresServer, startPostgres } from '#support/servers/postgres.js';
+import { redisServer, startRedis } from '#support/servers/redis.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { storesInPostgres, storesInRedis } from '#support/stores/server-store-kinds.js';
+import { using } from '#support/service/service.js';
+import type { SessionHost } from '#support/hosts/session-host.js';
+import { called, destroySession } from '#support/hosts/session-jobs.js';
+import { sharedStores } from '#support/stores/shared-stores.js';
+import { storesInMemory, type StoreKind } from '#support/stores/store-kinds.js';
 
 /** Long enough for a busy machine to come back in time, and short enough to be waited for. */
 const MAX_AGE_MS = 1_500;

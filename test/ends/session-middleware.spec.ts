@@ -19,11 +19,11 @@ import {
   sessionsIn,
   type Import,
   type Plugin,
-} from 'debate-space-fixtures/account.js';
-import { Browser } from 'debate-space-fixtures/browser.js';
-import { starts, storeWith } from 'debate-space-fixtures/running-apps.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
+} from '#support/hosts/account.js';
+import { Browser } from '#support/browser/browser.js';
+import { starts, storeWith } from '#support/hosts/running-apps.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
 
 interface Mounting<Sessions> {
   readonly name: string;

@@ -6,15 +6,15 @@ import session, { type Store } from 'express-session';
 import type { LoggerService } from '@nestjs/common';
 import { type DebateSpaceEvent, type DebateSpaceModuleOptions, type SessionUid } from 'nestjs-debate-space';
 import { SetupWarnings, UidCount } from '../../libs/debate-space/src/session-end/setup-warnings.js';
-import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
-import { eventsOf } from 'debate-space-fixtures/events.js';
-import { wiringsInParents } from 'debate-space-fixtures/express-wirings.js';
-import { FastifyHost, type FastifyLogin } from 'debate-space-fixtures/fastify-host.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
-import { type ExpressLogin, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
-import { destroySession, jobs } from 'debate-space-fixtures/session-jobs.js';
+import { Browser, logInTo } from '#support/browser/browser.js';
+import { expressCookieLogins, fastifyCookieLogins } from '#support/hosts/cookie-logins.js';
+import { eventsOf } from '#support/hosts/events.js';
+import { wiringsInParents } from '#support/hosts/express-wirings.js';
+import { FastifyHost, type FastifyLogin } from '#support/hosts/fastify-host.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
+import { type ExpressLogin, type SessionHostOptions } from '#support/hosts/session-host.js';
+import { destroySession, jobs } from '#support/hosts/session-jobs.js';
 
 type Warning = Extract<DebateSpaceEvent, { type: 'setup-warning' }>;
 

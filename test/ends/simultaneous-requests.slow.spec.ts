@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request, Response } from 'express';
 import session, { type SessionData } from 'express-session';
-import { logInTo } from 'debate-space-fixtures/browser.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { logIn, uidIn, type ExpressLogin, type SessionHost } from 'debate-space-fixtures/session-host.js';
-import { called, destroySession } from 'debate-space-fixtures/session-jobs.js';
-import { interleavings, Steps } from 'debate-space-fixtures/steps.js';
+import { logInTo } from '#support/browser/browser.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { logIn, uidIn, type ExpressLogin, type SessionHost } from '#support/hosts/session-host.js';
+import { called, destroySession } from '#support/hosts/session-jobs.js';
+import { interleavings, Steps } from '#support/steps.js';
 
 type Taker = 'one' | 'other';
 type Step = () => Promise<void>;

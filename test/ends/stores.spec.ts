@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { RedisStore } from 'connect-redis';
 import type { Request } from 'express';
 import session, { type SessionData, type Store } from 'express-session';
-import { logInTo } from 'debate-space-fixtures/browser.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
-import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
-import type { Act } from 'debate-space-fixtures/session-host.js';
-import { called, destroySession, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
-import { storesInMemory, type StoreKind } from 'debate-space-fixtures/store-kinds.js';
+import { logInTo } from '#support/browser/browser.js';
+import { Latch } from '#support/latch.js';
+import { postgresServer, startPostgres, type RunningPostgres } from '#support/servers/postgres.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from '#support/servers/redis.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { storesInPostgres, storesInRedis } from '#support/stores/server-store-kinds.js';
+import type { Act } from '#support/hosts/session-host.js';
+import { called, destroySession, jobs, onlySid } from '#support/hosts/session-jobs.js';
+import { storesInMemory, type StoreKind } from '#support/stores/store-kinds.js';
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 

@@ -9,8 +9,8 @@ import {
   type DebateSpaceModuleOptions,
   type ErasureReceipt,
 } from 'nestjs-debate-space';
-import { firstEvent, nextEvents } from 'debate-space-fixtures/events.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
+import { firstEvent, nextEvents } from '#support/hosts/events.js';
+import { scenario } from '#support/hosts/scenario.js';
 
 const scene = scenario({ rateLimit: false });
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);

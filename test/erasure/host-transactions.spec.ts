@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { DebateSpaceErasures, type DebateSpaceEvent, type HostTransaction } from 'nestjs-debate-space';
-import { eventsOf, nextEvents } from 'debate-space-fixtures/events.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { tableStorages } from 'debate-space-fixtures/table-storages.js';
+import { eventsOf, nextEvents } from '#support/hosts/events.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { tableStorages } from '#support/storages/table-storages.js';
 
 /** What Postgres and MariaDB call a transaction that lost against another one, and is to be repeated. */
 const LOST: readonly unknown[] = ['40001', '40P01', 1213, 1205];

@@ -6,12 +6,12 @@ import {
   type DebateSpaceModuleOptions,
   memoryStorage,
 } from 'nestjs-debate-space';
-import { eventsOf, firstEvent } from 'debate-space-fixtures/events.js';
-import { replacing } from 'debate-space-fixtures/flaky-storage.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { keys } from 'debate-space-fixtures/service.js';
-import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { eventsOf, firstEvent } from '#support/hosts/events.js';
+import { replacing } from '#support/storages/flaky-storage.js';
+import { Latch } from '#support/latch.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { keys } from '#support/service/service.js';
+import { SessionHost } from '#support/hosts/session-host.js';
 
 const scene = scenario();
 let host: SessionHost;

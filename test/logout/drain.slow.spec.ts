@@ -6,7 +6,7 @@ import {
   DebateSpaceService,
   type StorageEngine,
 } from 'nestjs-debate-space';
-import { scenario } from 'debate-space-fixtures/scenario.js';
+import { scenario } from '#support/hosts/scenario.js';
 
 const COUNT = 60;
 const uids = Array.from({ length: COUNT }, (_, n) => `user-${n}`);

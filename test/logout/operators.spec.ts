@@ -13,9 +13,9 @@ import {
   type DebateSpaceModuleOptions,
   type StorageEngine,
 } from 'nestjs-debate-space';
-import { nextEvents } from 'debate-space-fixtures/events.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { replacing } from 'debate-space-fixtures/flaky-storage.js';
+import { nextEvents } from '#support/hosts/events.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { replacing } from '#support/storages/flaky-storage.js';
 
 @Controller()
 class HealthController {

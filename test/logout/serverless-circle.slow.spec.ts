@@ -5,17 +5,17 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import type { Pool } from 'pg';
-import { Browser } from 'debate-space-fixtures/browser.js';
-import { Functions } from 'debate-space-fixtures/functions.js';
-import { lambdaFetch } from 'debate-space-fixtures/lambda-fetch.js';
+import { Browser } from '#support/browser/browser.js';
+import { Functions } from '#support/hosts/functions.js';
+import { lambdaFetch } from '#support/hosts/lambda-fetch.js';
 import {
   postgresPool,
   postgresServer,
   startPostgres,
   type RunningPostgres,
-} from 'debate-space-fixtures/postgres.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
+} from '#support/servers/postgres.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
 
 const USERS = 60;
 /**

@@ -4,7 +4,7 @@ import type { Operation } from 'debate-space-simulator';
 import { filter, firstValueFrom } from 'rxjs';
 import { EventLog } from '../../libs/debate-space/src/module/event-log.js';
 import { ServicePause } from '../../libs/debate-space/src/service/http/service-pause.js';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
 
 const { simulator, runtime } = serviceClients();
 const people = ['alice', 'bob', 'carol'].map((uid) => ({ uid }));

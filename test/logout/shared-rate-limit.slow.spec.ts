@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DebateSpaceService } from 'nestjs-debate-space';
-import { databases, type RunningDatabase } from 'debate-space-fixtures/databases.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
+import { databases, type RunningDatabase } from '#support/servers/databases.js';
+import { scenario } from '#support/hosts/scenario.js';
 
 const LIMIT = { requests: 10, perMs: 500 };
 const scene = scenario({ rateLimit: false });

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { keys } from 'debate-space-fixtures/service.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { keys } from '#support/service/service.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const sources = join(root, 'libs/debate-space/src');

@@ -15,9 +15,9 @@ import {
   type DebateSpaceModuleOptions,
   type DebateSpaceOptionsFactory,
 } from 'nestjs-debate-space';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { keys, using } from 'debate-space-fixtures/service.js';
-import type { Act } from 'debate-space-fixtures/session-host.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { keys, using } from '#support/service/service.js';
+import type { Act } from '#support/hosts/session-host.js';
 
 const scene = scenario();
 

@@ -18,9 +18,9 @@ import {
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
 import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
-import { firstEvent } from 'debate-space-fixtures/events.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import type { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { firstEvent } from '#support/hosts/events.js';
+import { scenario } from '#support/hosts/scenario.js';
+import type { SessionHost } from '#support/hosts/session-host.js';
 
 const scene = scenario();
 let host: SessionHost;

@@ -9,11 +9,11 @@ import {
 } from 'nestjs-debate-space';
 import { LogoutRoute } from 'nestjs-debate-space/internal';
 import session from 'express-session';
-import { logInTo } from 'debate-space-fixtures/browser.js';
-import { eventsOf } from 'debate-space-fixtures/events.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { keys, using } from 'debate-space-fixtures/service.js';
-import { destroySession } from 'debate-space-fixtures/session-jobs.js';
+import { logInTo } from '#support/browser/browser.js';
+import { eventsOf } from '#support/hosts/events.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { keys, using } from '#support/service/service.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
 
 const moduleOf = (applicationName: string, name?: string): DynamicModule =>
   DebateSpaceModule.forRoot({ ...keys, applicationName, authUrl: 'http://127.0.0.1:9', name });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { neverCloseIdle } from 'debate-space-fixtures/never-close-idle.js';
+import { neverCloseIdle } from '#support/service/never-close-idle.js';
 import { startSimulator } from '../../sample-app/src/simulator.js';
 
 /** The sample app in this process, with a simulator and a storage of its own, as `npm start` runs it. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
-import { findings, tabTo } from 'debate-space-fixtures/pages.js';
+import { chromium, launchChromium } from '#support/browser/chromium.js';
+import { findings, tabTo } from '#support/browser/pages.js';
 import { startSampleApp, type RunningSampleApp } from './running-sample-app.js';
 
 const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a status of (404|422)/;

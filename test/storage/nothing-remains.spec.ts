@@ -18,16 +18,16 @@ import {
   type ErasureReceipt,
 } from 'nestjs-debate-space';
 import { AccessTokens, LogoutRoute } from 'nestjs-debate-space/internal';
-import { logInTo, type Browser } from 'debate-space-fixtures/browser.js';
-import { databases, type DatabasePlace, type RunningDatabase } from 'debate-space-fixtures/databases.js';
-import { eventsOf, firstEvent, nextEvents } from 'debate-space-fixtures/events.js';
-import { withRealRandom } from 'debate-space-fixtures/real-random.js';
-import { Scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
-import { destroySession } from 'debate-space-fixtures/session-jobs.js';
-import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
-import { formsOf, tracesOf } from 'debate-space-fixtures/traces.js';
-import type { UserShape } from 'debate-space-fixtures/user-shape.js';
+import { logInTo, type Browser } from '#support/browser/browser.js';
+import { databases, type DatabasePlace, type RunningDatabase } from '#support/servers/databases.js';
+import { eventsOf, firstEvent, nextEvents } from '#support/hosts/events.js';
+import { withRealRandom } from '#support/process/real-random.js';
+import { Scenario } from '#support/hosts/scenario.js';
+import { using } from '#support/service/service.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
+import { SessionHost, type Act } from '#support/hosts/session-host.js';
+import { formsOf, tracesOf } from '#support/storages/traces.js';
+import type { UserShape } from '#support/hosts/user-shape.js';
 
 /** A part of everything personal and of every key, with characters that each encoding writes in its own way. */
 const MARK = 'pläntéd/+7f3k"';

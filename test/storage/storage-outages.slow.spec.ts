@@ -8,13 +8,13 @@ import {
   type StorageEngine,
 } from 'nestjs-debate-space';
 import { Application } from 'nestjs-debate-space/internal';
-import { logInTo } from 'debate-space-fixtures/browser.js';
-import { databaseServers, type DatabasePlace, type RunningServer } from 'debate-space-fixtures/databases.js';
-import { eventsOf, firstEvent } from 'debate-space-fixtures/events.js';
-import { FlakyStorage } from 'debate-space-fixtures/flaky-storage.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { destroySession } from 'debate-space-fixtures/session-jobs.js';
-import type { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { logInTo } from '#support/browser/browser.js';
+import { databaseServers, type DatabasePlace, type RunningServer } from '#support/servers/databases.js';
+import { eventsOf, firstEvent } from '#support/hosts/events.js';
+import { FlakyStorage } from '#support/storages/flaky-storage.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
+import type { SessionHost } from '#support/hosts/session-host.js';
 
 const IS_AWAY = 'the outbox does not take logouts; a crash would lose those in memory';
 const scene = scenario();

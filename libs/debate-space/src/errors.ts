@@ -76,15 +76,22 @@ export class StorageError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_STORAGE';
 
   /**
-   * @param hint how to fix it
-   * @param reference of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same
+   * Whether the database did not answer, or was busy: the same call may succeed later without anybody changing anything. At
+   * boot, the app then starts all the same.
    */
+  readonly unreachable: boolean;
+  /** Of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same. */
+  readonly reference?: string;
+
+  /** @param hint how to fix it */
   constructor(
     readonly problem: string,
     readonly hint?: string,
-    readonly reference?: string,
+    { unreachable = false, reference }: { readonly unreachable?: boolean; readonly reference?: string } = {},
   ) {
     super(hint === undefined ? problem : `${problem}; hint: ${hint}`);
+    this.unreachable = unreachable;
+    this.reference = reference;
   }
 }
 
@@ -162,11 +169,14 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
 }
 
 /** The error of one attempt, as its call ends with it. @internal */
-export function ended(error: DebateSpaceRequestError, changes: Partial<RequestErrorDetails>): DebateSpaceRequestError {
+export function ended(
+  error: DebateSpaceRequestError,
+  changes: Partial<RequestErrorDetails>,
+): DebateSpaceRequestError {
   return Object.assign(error, changes);
 }
 
-/** The value cannot be a uid (docs/getting-started.md#what-a-uid-can-be). Nothing was sent. */
+/** The value cannot be a uid (docs/getting-started.md#what-can-be-a-uid). Nothing was sent. */
 export class InvalidUidError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidUidError } from './errors.js';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
 
 const { simulator, scripted, client, runtime } = serviceClients();
 

@@ -1,7 +1,7 @@
 import { createPool } from 'mysql2/promise';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
-import { mariadbServer, startMariadb } from 'debate-space-fixtures/mariadb.js';
-import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
+import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from '#support/servers/postgres.js';
 import { run } from './command-line.js';
 
 export const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };

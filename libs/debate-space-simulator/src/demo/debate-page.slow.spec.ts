@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
-import { findings, tabTo } from 'debate-space-fixtures/pages.js';
+import { chromium, launchChromium } from '#support/browser/chromium.js';
+import { findings, tabTo } from '#support/browser/pages.js';
 import type { Browser, Page } from 'playwright-core';
 import { simulators } from '../testing/service-client.js';
 import type { DebateSpaceSimulator } from '../debate-space-simulator.js';

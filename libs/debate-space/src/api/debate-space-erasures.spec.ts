@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
-import { ErasureRoom } from 'debate-space-fixtures/erasure-room.js';
+import { ErasureRoom } from '#support/service/erasure-room.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { Storage } from '../storage/storage.js';
 import { RateLimiter } from '../service/rate-limiter.js';

@@ -1,4 +1,4 @@
-/** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
+/** @jest-environment ./test/support/process/native-require.environment.js */
 import { describe, expect, it } from '@jest/globals';
 import * as ownRxjs from 'rxjs';
 import { ContainedObservable } from './debate-space-events.js';

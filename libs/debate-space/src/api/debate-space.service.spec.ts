@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FindUserOptions } from './debate-space.service.js';
 import { PageLimitError, RefusedError } from '../errors.js';
-import { errorOf, serviceClients, type ScriptedService } from 'debate-space-fixtures/service-clients.js';
+import { errorOf, serviceClients, type ScriptedService } from '#support/service/service-clients.js';
 
 const { simulator, scripted, client } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ErasureRoom } from 'debate-space-fixtures/erasure-room.js';
+import { ErasureRoom } from '#support/service/erasure-room.js';
 import { UnavailableError } from '../errors.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 

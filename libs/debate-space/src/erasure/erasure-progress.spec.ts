@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ErasureRoom } from 'debate-space-fixtures/erasure-room.js';
+import { ErasureRoom } from '#support/service/erasure-room.js';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { ErasureError, StorageError } from '../errors.js';
 import { MemoryStorage } from '../storage/memory-storage.js';

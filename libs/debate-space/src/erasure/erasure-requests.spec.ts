@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ErasureRoom } from 'debate-space-fixtures/erasure-room.js';
+import { ErasureRoom } from '#support/service/erasure-room.js';
 import { ErasureError, InvalidArgumentError } from '../errors.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import {

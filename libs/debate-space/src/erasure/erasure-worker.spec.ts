@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Clocks } from 'debate-space-fixtures/clocks.js';
-import { DAY_MS, ErasureRoom, GIVE_UP_AFTER_MS } from 'debate-space-fixtures/erasure-room.js';
+import { Clocks } from '#support/clocks.js';
+import { DAY_MS, ErasureRoom, GIVE_UP_AFTER_MS } from '#support/service/erasure-room.js';
 import { RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import { erasureId, LEASE_MS, type Claim, type Reference } from '../storage/storage.js';

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ErasureRoom } from 'debate-space-fixtures/erasure-room.js';
-import { seeded } from 'debate-space-fixtures/seeded.js';
-import { tableStorages } from 'debate-space-fixtures/table-storages.js';
+import { ErasureRoom } from '#support/service/erasure-room.js';
+import { seeded } from '#support/seeded.js';
+import { tableStorages } from '#support/storages/table-storages.js';
 import { ErasureError, RefusedError, UnavailableError } from '../errors.js';
 import { LEASE_MS, type Claim, type Storage } from '../storage/storage.js';
 

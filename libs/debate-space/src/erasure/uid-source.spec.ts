@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
 import { InvalidArgumentError } from '../errors.js';
-import { errorOf } from 'debate-space-fixtures/service-clients.js';
+import { errorOf } from '#support/service/service-clients.js';
 import { uidItems, uidsOf, type UidSource } from './uid-source.js';
 
 async function all<T>(values: AsyncIterable<T>): Promise<T[]> {

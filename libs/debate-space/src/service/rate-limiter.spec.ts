@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { serviceClients, errorOf } from 'debate-space-fixtures/service-clients.js';
+import { serviceClients, errorOf } from '#support/service/service-clients.js';
 import type { ReceivedRequest } from 'debate-space-simulator';
 import { RateLimitedError } from '../errors.js';
 import { RateLimiter } from './rate-limiter.js';

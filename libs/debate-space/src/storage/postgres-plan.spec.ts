@@ -5,8 +5,8 @@ import {
   postgresServer,
   startPostgres,
   type RunningPostgres,
-} from 'debate-space-fixtures/postgres.js';
-import { postgresFunctions } from 'debate-space-fixtures/table-storages.js';
+} from '#support/servers/postgres.js';
+import { postgresFunctions } from '#support/storages/table-storages.js';
 import { postgresStorage } from './postgres.js';
 import type { Storage } from './storage.js';
 

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { Pool as MariadbPool, ResultSetHeader } from 'mysql2/promise';
 import type { Pool } from 'pg';
-import { mariadbServer, startMariadb, type RunningMariadb } from 'debate-space-fixtures/mariadb.js';
+import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
 import {
   postgresPool,
   postgresServer,
   startPostgres,
   type RunningPostgres,
-} from 'debate-space-fixtures/postgres.js';
-import { mariadbFunctions, mariadbPool, postgresFunctions } from 'debate-space-fixtures/table-storages.js';
+} from '#support/servers/postgres.js';
+import { mariadbFunctions, mariadbPool, postgresFunctions } from '#support/storages/table-storages.js';
 import { StorageError } from '../errors.js';
 import { storageMigration } from './migration.js';
 import { mysqlStorage } from './mysql.js';

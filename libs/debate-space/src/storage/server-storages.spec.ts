@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomUUID } from 'node:crypto';
 import type { Pool as MariadbPool } from 'mysql2/promise';
 import type { Pool } from 'pg';
-import { freePort } from 'debate-space-fixtures/free-port.js';
-import { Latch } from 'debate-space-fixtures/latch.js';
-import { mariadbServer, startMariadb } from 'debate-space-fixtures/mariadb.js';
-import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
-import { mariadbFunctions, mariadbPool, postgresFunctions } from 'debate-space-fixtures/table-storages.js';
+import { freePort } from '#support/servers/free-port.js';
+import { Latch } from '#support/latch.js';
+import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from '#support/servers/postgres.js';
+import { mariadbFunctions, mariadbPool, postgresFunctions } from '#support/storages/table-storages.js';
 import { StorageError } from '../errors.js';
 import { storageMigration } from './migration.js';
 import { mysqlStorage } from './mysql.js';

@@ -159,12 +159,12 @@ describe('the storage in a file of SQLite', () => {
 
   describe('in processes', () => {
     const fixture = (name: string): string =>
-      fileURLToPath(new URL(`../../../debate-space-fixtures/src/${name}`, import.meta.url));
+      fileURLToPath(new URL(`../../../../test/support/${name}`, import.meta.url));
     const program = [
       '--disable-warning=DEP0205',
       '--import',
-      fixture('typescript.mjs'),
-      fixture('sqlite-process.ts'),
+      fixture('process/typescript.mjs'),
+      fixture('storages/sqlite-process.ts'),
     ];
     /** Runs sqlite-process.ts until it ends. */
     async function run(

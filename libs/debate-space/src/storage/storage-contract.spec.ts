@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tableStorages, type TableStorage } from 'debate-space-fixtures/table-storages.js';
+import { tableStorages, type TableStorage } from '#support/storages/table-storages.js';
 import { StorageError } from '../errors.js';
 import {
   erasureId,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
 import { InvalidArgumentError, NoAccountsError } from '../../errors.js';
 import type { FindAccounts, OrphanedUser } from './find-orphans.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { serviceClients, type ScriptedAnswer } from 'debate-space-fixtures/service-clients.js';
+import { serviceClients, type ScriptedAnswer } from '#support/service/service-clients.js';
 import { backchannelLogoutUrl, LogoutRoute } from './logout-route.js';
 import { Transport } from '../http/transport.js';
 

@@ -4,7 +4,7 @@ import {
   serviceClients,
   type ScriptedAnswer,
   type ScriptedRequest,
-} from 'debate-space-fixtures/service-clients.js';
+} from '#support/service/service-clients.js';
 import type { DebateSpaceUser, ListedPage, UserPage } from './listed-users.js';
 import { iterateUsers } from './paginate-users.js';
 

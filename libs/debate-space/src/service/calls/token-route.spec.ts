@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
 import { Secret } from '../../secrets/secret.js';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
-import { keys } from 'debate-space-fixtures/service.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
+import { keys } from '#support/service/service.js';
 import { fetchToken as fetchFrom } from './access-tokens.js';
 import { Transport } from '../http/transport.js';
 

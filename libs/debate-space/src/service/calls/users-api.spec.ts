@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { UnexpectedResponseError } from '../../errors.js';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
-import { keys } from 'debate-space-fixtures/service.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
+import { keys } from '#support/service/service.js';
 
 const { simulator, scripted, client } = serviceClients();
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { AbortedError } from '../../errors.js';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
 
 const { simulator, scripted, client, runtime } = serviceClients();
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { setMaxListeners } from 'node:events';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { serviceClients, type ScriptedAnswer } from 'debate-space-fixtures/service-clients.js';
-import { keys } from 'debate-space-fixtures/service.js';
+import { serviceClients, type ScriptedAnswer } from '#support/service/service-clients.js';
+import { keys } from '#support/service/service.js';
 import { decide } from '../../logout/delivery-policy.js';
 import { Secret } from '../../secrets/secret.js';
 import { fetchToken } from '../calls/access-tokens.js';

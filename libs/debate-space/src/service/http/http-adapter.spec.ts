@@ -7,8 +7,8 @@ import type { AxiosAdapter } from 'axios';
 import nock from 'nock';
 import type { DebateSpaceEvent } from 'nestjs-debate-space';
 import { firstValueFrom, filter } from 'rxjs';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
-import { keys } from 'debate-space-fixtures/service.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
+import { keys } from '#support/service/service.js';
 import type { HttpAdapter } from './axios-sender.js';
 
 const { simulator, scripted, client, runtime } = serviceClients();

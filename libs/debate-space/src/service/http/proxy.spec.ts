@@ -6,7 +6,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import tls from 'node:tls';
 import { createProxy, type ProxyServer } from 'proxy';
-import { outcomeOf } from 'debate-space-fixtures/exchange.js';
+import { outcomeOf } from '#support/service/exchange.js';
 import type { HttpRequest } from './exchange.js';
 import { Transport } from './transport.js';
 

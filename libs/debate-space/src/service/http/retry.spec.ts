@@ -6,7 +6,7 @@ import {
   UnexpectedResponseError,
   UserNotFoundError,
 } from '../../errors.js';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
 
 const { simulator, scripted, client } = serviceClients();
 const page = '<!doctype html><title>404</title>';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
 import type { DebateSpaceError, DebateSpaceRequestError } from '../../errors.js';
 import { decide, seemsDown } from '../../logout/delivery-policy.js';
 import { backchannelLogoutUrl, LogoutRoute } from '../calls/logout-route.js';

@@ -10,8 +10,8 @@ import {
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import axios from 'axios';
-import { outcomeOf } from 'debate-space-fixtures/exchange.js';
-import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { outcomeOf } from '#support/service/exchange.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
 import { Transport } from './transport.js';
 
 const { simulator, scripted, client } = serviceClients();

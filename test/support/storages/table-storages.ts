@@ -1,0 +1,174 @@
+import { describe } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
+import type { Pool as PostgresPool, QueryResult } from 'pg';
+import { memoryStorage } from '../../../libs/debate-space/src/storage/memory-storage.js';
+import { mysqlStorage } from '../../../libs/debate-space/src/storage/mysql.js';
+import { postgresStorage } from '../../../libs/debate-space/src/storage/postgres.js';
+import type { HostFunctions } from '../../../libs/debate-space/src/storage/server-calls.js';
+import { sqliteStorage } from '../../../libs/debate-space/src/storage/sqlite.js';
+import type { HostTransaction, StorageEngine } from '../../../libs/debate-space/src/storage/storage.js';
+import { mariadbServer, startMariadb } from '../servers/mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from '../servers/postgres.js';
+
+/** An engine that the contract runs over. */
+export interface TableStorage {
+  readonly name: string;
+  /** Whether everybody who opens it for an application sees the same rows. */
+  readonly isShared: boolean;
+  /** `describe`, or a plain word that these tests are skipped for lack of a server. */
+  readonly describe: (name: string, tests: () => void) => void;
+  /** Always the same place; the first call starts the server. Each test opens applications of its own in it. */
+  engine(): Promise<StorageEngine>;
+  /** Where storages have `within`: commits what `work` does on a connection of the host's, or rolls it back if it rejects. */
+  transaction?(work: (transaction: HostTransaction) => Promise<void>): Promise<void>;
+  /** Closes pools, stops the server, removes the files. */
+  stop(): Promise<void>;
+}
+
+/** A pool of connections to MariaDB. */
+export function mariadbPool(uri: string, more: PoolOptions = {}): Pool {
+  return createPool({ uri, connectionLimit: 10, ...more });
+}
+
+/** Gives rows as TypeORM does: an array, and `[rows, count]` for what changes rows. */
+export function postgresFunctions(pool: PostgresPool): HostFunctions {
+  const rowsOf = ({ command, rows, rowCount }: QueryResult): unknown =>
+    ['UPDATE', 'DELETE'].includes(command) ? [rows, rowCount] : rows;
+  const ignore = (): void => undefined; // the statement rejects, too
+  return {
+    query: async (text, values) => rowsOf(await pool.query(text, values)),
+    transaction: async (work) => {
+      const client = await pool.connect();
+      client.on('error', ignore);
+      try {
+        await client.query('BEGIN');
+        const result = await work(async (text, values) => rowsOf(await client.query(text, values)));
+        await client.query('COMMIT');
+        return result;
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.off('error', ignore);
+        client.release();
+      }
+    },
+  };
+}
+
+/** Gives rows or a header as TypeORM does. */
+export function mariadbFunctions(pool: Pool): HostFunctions {
+  return {
+    query: async (text, values) => (await pool.query(text, values))[0],
+    transaction: async (work) => {
+      const connection = await pool.getConnection();
+      try {
+        await connection.beginTransaction();
+        const result = await work(async (text, values) => (await connection.query(text, values))[0]);
+        await connection.commit();
+        return result;
+      } catch (error) {
+        await connection.rollback();
+        throw error;
+      } finally {
+        connection.release();
+      }
+    },
+  };
+}
+
+/** What a test needs of a server that runs. */
+interface Place {
+  readonly engine: StorageEngine;
+  transaction(work: (transaction: HostTransaction) => Promise<void>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function inPostgres(kind: 'pool' | 'functions'): Promise<Place> {
+  const server = await startPostgres();
+  const pool = postgresPool({ ...server, max: 20 });
+  const functions = postgresFunctions(pool);
+  return {
+    engine: postgresStorage(kind === 'pool' ? { pool } : functions),
+    transaction: (work) =>
+      functions.transaction((query) => work({ query: (text, values = []) => query(text, values) })),
+    stop: async () => {
+      await pool.end();
+      await server.stop();
+    },
+  };
+}
+
+async function inMariadb(kind: 'pool' | 'functions'): Promise<Place> {
+  const server = await startMariadb();
+  // Some ORMs have changed rows counted, and not those that an UPDATE finds.
+  const pool = mariadbPool(server.uri, {
+    connectionLimit: 20,
+    ...(kind === 'functions' && { flags: ['-FOUND_ROWS'] }),
+  });
+  const functions = mariadbFunctions(pool);
+  return {
+    engine: mysqlStorage(kind === 'pool' ? { pool } : functions),
+    transaction: (work) =>
+      functions.transaction((query) => work({ query: (text, values = []) => query(text, values) })),
+    stop: async () => {
+      await pool.end();
+      await server.stop();
+    },
+  };
+}
+
+function onServer(
+  name: string,
+  describeThese: TableStorage['describe'],
+  start: () => Promise<Place>,
+): TableStorage {
+  let starting: Promise<Place> | undefined;
+  const place = (): Promise<Place> => (starting ??= start());
+  return {
+    name,
+    isShared: true,
+    describe: describeThese,
+    engine: async () => (await place()).engine,
+    transaction: async (work) => (await place()).transaction(work),
+    stop: async () => {
+      await (await starting)?.stop();
+      starting = undefined;
+    },
+  };
+}
+
+function inSqlite(): TableStorage {
+  let folder: string | undefined;
+  return {
+    name: 'SQLite',
+    isShared: true,
+    describe,
+    engine: async () => {
+      folder ??= await mkdtemp(join(tmpdir(), 'sqlite-'));
+      return sqliteStorage({ path: join(folder, 'debate-space.db') });
+    },
+    stop: async () => {
+      if (folder !== undefined) await rm(folder, { recursive: true });
+      folder = undefined;
+    },
+  };
+}
+
+export const tableStorages: readonly TableStorage[] = [
+  {
+    name: 'memory',
+    isShared: false,
+    describe,
+    engine: () => Promise.resolve(memoryStorage()),
+    stop: () => Promise.resolve(),
+  },
+  inSqlite(),
+  onServer('Postgres', postgresServer.describe, () => inPostgres('pool')),
+  onServer('Postgres through an ORM', postgresServer.describe, () => inPostgres('functions')),
+  onServer('MariaDB', mariadbServer.describe, () => inMariadb('pool')),
+  onServer('MariaDB through an ORM', mariadbServer.describe, () => inMariadb('functions')),
+];
