@@ -63,7 +63,7 @@ async function fill(storage: Storage): Promise<void> {
   );
   const [delivered, parked, retried] = (await storage.claim('logout', 3)).claims;
   if (!delivered || !parked || !retried) throw new Error('the logouts are not due');
-  const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: false };
+  const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: undefined };
   await storage.finishLogout(delivered, 1);
   await storage.park(parked, 'compare the keys', { ...progress, cause: '401' });
   await storage.retry(retried, 300_000, { ...progress, cause: '503' });
@@ -75,7 +75,9 @@ async function fill(storage: Storage): Promise<void> {
     formerIds: [],
     sealed: 'x',
   }));
-  await storage.addErasures({ reference: 'case-1', mode: 'delete', requestedBy: undefined, list }, users);
+  const request = { reference: 'case-1', mode: 'delete', requestedBy: undefined, list } as const;
+  const requested = { ...request, requestedAt: Date.now(), known: undefined, mark: '' };
+  await storage.addErasures(requested, users);
   const [erasure] = (await storage.claim('erasure', 1)).claims;
   if (erasure) await storage.finishErasure(erasure, 'erased', 1, '{}');
 }
