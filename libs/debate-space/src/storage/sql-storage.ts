@@ -1,8 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { StorageError } from '../errors.js';
 import { Batches } from './batches.js';
 import type { Columns, Database, Query, Row } from './database.js';
-import { SCHEMA_VERSION, type Table } from './schema.js';
+import type { Table } from './schema.js';
 import {
   COUNTERS,
   END,
@@ -104,16 +103,8 @@ export class SqlStorage implements Storage {
     if (within) this.within = (transaction) => new SqlStorage(within(transaction), application, { prefix });
   }
 
-  /** @throws {@link StorageError} when the tables are those of a newer version */
+  /** Marks the storage, if nobody has. */
   async open(): Promise<void> {
-    await this.#addFact('version', SCHEMA_VERSION);
-    const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = 'version'`);
-    if (Number(row?.value) > SCHEMA_VERSION) {
-      throw new StorageError(
-        `The tables of the storage have version ${Number(row?.value)}, and this version of nestjs-debate-space knows ${SCHEMA_VERSION}`,
-        'update nestjs-debate-space in this app',
-      );
-    }
     await this.#addFact(this.#id('birth'), randomInt(2 ** 47));
   }
 

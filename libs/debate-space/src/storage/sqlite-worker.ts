@@ -1,5 +1,8 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
-import { schema } from './schema.js';
+import type { Query } from './database.js';
+import { migrate } from './migration.js';
+import { probeOperations } from './probe.js';
+import { TABLES } from './schema.js';
 import { SqlStorage } from './sql-storage.js';
 import { openDriver, prepareFolder, sqliteDatabase, sqliteError, type SqliteDriver } from './sqlite-file.js';
 import type { Answer, Call, Message, Opened, Opening } from './sqlite.js';
@@ -18,9 +21,14 @@ async function open(port: MessagePort, { path, application }: Opening): Promise<
     const { key, warnings } = prepareFolder(path);
     process.removeAllListeners('warning'); // of this thread: Node.js 22 would print that its SQLite is experimental
     const driver = await openDriver(path);
-    const storage = new SqlStorage(sqliteDatabase(driver), application);
+    const database = sqliteDatabase(driver);
+    const storage = new SqlStorage(database, application);
     // IMMEDIATE: a transaction that reads first and writes then would fail at once while another process writes.
-    driver.exec(`BEGIN IMMEDIATE; ${schema('sqlite').join('; ')}`);
+    driver.exec('BEGIN IMMEDIATE');
+    await migrate({ dialect: 'sqlite', found, locked: (work) => work(database.query) }, database.query, true);
+    driver.exec('SAVEPOINT probe');
+    await probeOperations(database);
+    driver.exec('ROLLBACK TO probe; RELEASE probe');
     await storage.open();
     driver.exec('COMMIT');
     serve(port, driver, storage);
@@ -29,6 +37,12 @@ async function open(port: MessagePort, { path, application }: Opening): Promise<
     const { problem, hint } = sqliteError(`sqliteStorage() cannot use ${path}`, error);
     port.postMessage({ failed: { problem, hint } } satisfies Opened);
   }
+}
+
+async function found(query: Query): Promise<number> {
+  const names = TABLES.map(() => '?').join(', ');
+  const text = `SELECT COUNT(*) AS tables FROM sqlite_master WHERE type = 'table' AND name IN (${names})`;
+  return Number((await query(text, TABLES)).rows[0]?.tables);
 }
 
 function serve(port: MessagePort, driver: SqliteDriver, storage: SqlStorage): void {
