@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { StorageError } from '../errors.js';
 import type { Database, Query, Result } from './database.js';
@@ -10,6 +11,8 @@ const APPLICATION = '~probe-';
 /** Leftovers of a probe that was killed are removed after this time, in milliseconds. */
 const LEFTOVER_MS = 60_000;
 const HOSTILE = `'"\\ é 🗑 ? $1 :a %s \\' -- ${'x'.repeat(500)}`;
+const MAX_CLAIMS = 20;
+const CLAIM_DELAY_MS = 10;
 const LARGE = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -102,9 +105,19 @@ async function overConnections(database: Database, application: string, prefix: 
   await storage.addLogouts([logout]);
   await storage.addLogouts([logout]);
   await read('a logout that was stored', { ...logout, state: 'waiting' });
-  const { claims } = await storage.claim('logout', 2);
+  let claims: readonly Claim[] = [];
+  // Another process that boots may have the index locked for a moment: MySQL then skips the row.
+  for (let n = 0; n < MAX_CLAIMS && claims.length === 0; n += 1) {
+    if (n > 0) await sleep(CLAIM_DELAY_MS);
+    ({ claims } = await storage.claim('logout', 2));
+  }
   const [claim] = claims;
-  if (claims.length !== 1 || !claim) differs('one due job is not one', 'the primary key is missing', HIDDEN);
+  if (claims.length !== 1 || !claim)
+    differs(
+      `${claims.length} jobs are due instead of 1`,
+      'rows are hidden, or the primary key is missing',
+      HIDDEN,
+    );
   await database.transaction((query) =>
     new SqlStorage(database.inside(query), application, { prefix }).finishLogout(claim, 3),
   );
@@ -149,7 +162,7 @@ export const probeOperations = (database: Database): Promise<void> =>
 async function operations(storage: SqlStorage, logout = newLogout()): Promise<void> {
   await storage.addLogouts([logout]);
   const text = HOSTILE;
-  const progress = { attempts: 2, failures: 2, rejections: 1, uncertain: true, cause: text };
+  const progress = { attempts: 2, failures: 2, rejections: 1, uncertain: 'mark', cause: text };
   const other = { ...newLogout(), subject: 'other' };
   const claim = async (kind: 'logout' | 'erasure'): Promise<Claim> => {
     const [claimed] = (await storage.claim(kind, 1)).claims;
@@ -181,34 +194,35 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
     oldestAt: undefined,
   });
 
-  const request = { reference: text, mode: 'delete', requestedBy: text, list: undefined } as const;
-  const user = { id: erasureId(text, 'user'), subject: 'user', formerIds: [], sealed: 'sealed' };
-  const added = [await storage.addErasures(request, [user]), await storage.addErasures(request, [user])];
-  const counted = [1, 0].map((number) => ({ added: number, completed: false }));
-  expected('the number of added rows', added, counted);
+  const request = {
+    ...({ reference: text, mode: 'delete', requestedBy: text, requestedAt: LARGE } as const),
+    ...{ list: undefined, known: undefined, mark: 'new' },
+  };
+  const user = { id: erasureId(text, 'user'), subject: 'user', formerIds: [], sealed: text };
+  const { reference } = await storage.addErasures(request, [user]);
+  const known = reference ?? differs('a reference was not added', 'rows are hidden', HIDDEN);
+  expected('a new reference', known, { reference: text, requestedBy: text, requestedAt: LARGE, total: 1 });
+  expected('users who are there', await storage.addErasures({ ...request, known }, [user]), { added: 0 });
   await storage.claimOverdue([LARGE]);
-  const paused = [await storage.setPaused(text, true), await storage.setPaused(text, false)];
-  expected('the number of changed rows', paused, [true, true]);
-  expected('a user who is erased', (await storage.erasuresOf(['user'], 'open')).length, 1);
+  const paused = [
+    await storage.setPaused(known, true, 'paused'),
+    await storage.setPaused(known, true, 'again'),
+  ];
+  expected('the number of changed rows', paused, [true, false]);
+  await storage.setPaused({ ...known, mark: 'paused' }, false, 'resumed');
+  expected('a user who is erased', (await storage.erasuresOf(['user'], 'open'))[0]?.job, { sealed: text });
   const erasure = await claim('erasure');
-  expected('an erasure that is sent', await storage.markSending(erasure), true);
-  expected('an erasure that is counted', await storage.counts('erasure'), {
-    waiting: 1,
-    parked: 0,
-    oldestAt: erasure.reference?.requestedAt,
-  });
+  expected('an erasure that is sent', await storage.markSending(erasure, 'sent'), true);
+  expected('counts of erasures', await storage.counts('erasure'), { waiting: 1, parked: 0, oldestAt: LARGE });
   await storage.park(erasure, text, progress);
-  expected('a parked erasure', (await storage.reference(text))?.parked, 1);
+  expected('a parked erasure', await storage.reference(text), { parked: 1 });
   expected('the number of changed rows', await storage.retryErasures(text), 1);
   const { finished } = await storage.finishErasure(await claim('erasure'), 'erased', 3, text);
-  expected('a finished reference', finished, { reference: text, requestedBy: text, total: 1 });
-  expected('a receipt', (await storage.receipts(text, 1))[0]?.job, {
-    details: text,
-    outcome: 'erased',
-    attempts: 3,
-  });
+  expected('a finished reference', finished, { reference: text, total: 1 });
+  const [receipt] = await storage.receipts(text, 1);
+  expected('a receipt', receipt?.job, { details: text, outcome: 'erased', attempts: 3 });
   expected('the references', (await storage.references(1))[0], { reference: text, requestedBy: text });
-  await storage.cancelErasures(text);
+  await storage.cancelErasures({ ...known, mark: 'resumed' }, 'canceled');
 
   const session = { id: 'session', subject: 'user', sealed: text };
   const live = [await storage.seen(session, LARGE, 0), await storage.seen(session, LARGE, 0)];

@@ -94,7 +94,13 @@ const FIRST: Migration = [
  * and add another one. Processes of the version before go on working with the new tables until they are replaced: a new
  * column is nullable or has a default, and nothing is renamed or dropped that they use.
  */
-export const MIGRATIONS: readonly Migration[] = [FIRST];
+const SECOND: Migration = [
+  // Keyed marks over the meaning of a reference, and over `uncertain`.
+  column('references', 'mark $key'),
+  column('jobs', 'uncertain_mark $key'),
+];
+
+export const MIGRATIONS: readonly Migration[] = [FIRST, SECOND];
 
 /**
  * The statements of all migrations after a version. Each migration is recorded at its end.
@@ -167,4 +173,9 @@ function table(name: string, columns: string, ...indexes: readonly Index[]): Mig
     mysql: `${create}${inside.join('')}) $end`,
   };
   return [created, ...after];
+}
+
+function column(name: string, definition: string): Change {
+  const add = `ALTER TABLE {${name}} ADD COLUMN ${definition}`;
+  return { postgres: add.replace('COLUMN', 'COLUMN IF NOT EXISTS'), mysql: add, sqlite: add };
 }
