@@ -76,15 +76,22 @@ export class StorageError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_STORAGE';
 
   /**
-   * @param hint how to fix it
-   * @param reference of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same
+   * Whether the database did not answer, or was busy: the same call may succeed later without anybody changing anything. At
+   * boot, the app then starts all the same.
    */
+  readonly unreachable: boolean;
+  /** Of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same. */
+  readonly reference?: string;
+
+  /** @param hint how to fix it */
   constructor(
     readonly problem: string,
     readonly hint?: string,
-    readonly reference?: string,
+    { unreachable = false, reference }: { readonly unreachable?: boolean; readonly reference?: string } = {},
   ) {
     super(hint === undefined ? problem : `${problem}; hint: ${hint}`);
+    this.unreachable = unreachable;
+    this.reference = reference;
   }
 }
 

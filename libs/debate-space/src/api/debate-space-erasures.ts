@@ -231,5 +231,6 @@ export class DebateSpaceErasures {
 /** A `StorageError` names the erasure, so that the caller can look whether it was stored. */
 function withReference(error: unknown, reference: string): unknown {
   if (!(error instanceof StorageError)) return error;
-  return new StorageError(`Erasure ${reference}: ${error.problem}`, error.hint, reference);
+  const { problem, hint, unreachable } = error;
+  return new StorageError(`Erasure ${reference}: ${problem}`, hint, { unreachable, reference });
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageError } from '../errors.js';
 import type { Database, Query } from './database.js';
+import { isConflict, noAnswer, serverError } from './server-errors.js';
 import type { HostTransaction } from './storage.js';
 
 /** Runs one statement on a connection of the host's. */
@@ -98,29 +99,6 @@ export function throughFunctions(functions: HostFunctions): HostConnection {
   };
 }
 
-/** By the codes of Postgres, MySQL and MariaDB: the failures that operators meet most. */
-const FAILURES = failuresByCode([
-  ['28P01 28000 1045', 'wrong user or password', 'correct the user and the password of the connection'],
-  ['3D000 1046 1049', 'no such database', 'create it, or correct its name in the connection'],
-  ['3F000', 'no such schema', 'create it, or give another one: postgresStorage({ schema })'],
-  [
-    '42501 1044 1142 1143',
-    'no right to do this',
-    'grant the user of the connection USAGE on the schema, and SELECT, INSERT, UPDATE, DELETE on the tables debate_space_…; ' +
-      'if it may not create tables, run the SQL of `npx debate-space storage migration` as another user',
-  ],
-  [
-    '42P01 1146',
-    'a table is missing',
-    'restart the app without migrate: false, or run the SQL of `npx debate-space storage migration`',
-  ],
-  ['25006 1290 1792 1836', 'read-only', 'connect to the primary'],
-  ['53100 1021 1114', 'disk full', 'make room; no restart is needed'],
-  ['53300 1040', 'too many connections', 'raise max_connections, or lower the size of the pools'],
-]);
-/** The server has undone a statement or a transaction because of another one. */
-const CONFLICTS = ['40001', '40P01', '1213', '1205', '1020'];
-
 /** How long one call may take, in milliseconds. */
 export const CALL_TIMEOUT_MS = 5_000;
 const MAX_REPEATS = 5;
@@ -167,10 +145,10 @@ export class ServerCalls {
       const late = new AbortController();
       const timer = setTimeout(() => {
         late.abort();
-        reject(this.#failure(undefined));
+        reject(noAnswer(this.server));
       }, timeoutMs).unref();
       const fail = (error: unknown): void => {
-        reject(this.#failure(error));
+        reject(serverError(this.server, error));
       };
       void this.#repeated(work, late.signal)
         .then(resolve, fail)
@@ -185,22 +163,10 @@ export class ServerCalls {
       try {
         return await work(late);
       } catch (error) {
-        const isRepeatable = codesOf(error).some((code) => CONFLICTS.includes(code));
-        if (!isRepeatable || late.aborted || repeats === MAX_REPEATS) throw error;
+        if (!isConflict(error) || late.aborted || repeats === MAX_REPEATS) throw error;
         await sleep(Math.random() * MAX_REPEAT_DELAY_MS);
       }
     }
-  }
-
-  #failure(error: unknown): StorageError {
-    if (error instanceof StorageError) return error;
-    const codes = codesOf(error);
-    const code = codes.find((each) => FAILURES.has(each)) ?? '';
-    const known = FAILURES.get(code);
-    if (known) return new StorageError(`${this.server} failed (${code}: ${known.meaning})`, known.hint);
-    const word = error instanceof Error ? error.name : 'no answer';
-    const hint = 'check that it runs, and that a connection of the pool is free';
-    return new StorageError(`${this.server} failed (${codes.at(-1) ?? word})`, hint);
   }
 }
 
@@ -241,27 +207,4 @@ export async function checkRights(query: Query, tables: readonly string[]): Prom
     await query(`UPDATE ${table} SET id = id WHERE 1 = 0`);
     await query(`DELETE FROM ${table} WHERE 1 = 0`);
   }
-}
-
-function failuresByCode(failures: readonly (readonly [codes: string, meaning: string, hint: string])[]) {
-  return new Map(
-    failures.flatMap(([codes, meaning, hint]) =>
-      codes.split(' ').map((code) => [code, { meaning, hint }] as const),
-    ),
-  );
-}
-
-/** From the outside to the inside: ORMs keep the driver's error in one of these. */
-function codesOf(error: unknown, depth = 4): string[] {
-  if (typeof error !== 'object' || error === null || depth === 0) return [];
-  const { code, errno, originalCode, cause, meta, driverAdapterError, driverError, original } =
-    error as Record<string, unknown>;
-  const own = [originalCode, code, errno]
-    .filter((each) => typeof each === 'string' || typeof each === 'number')
-    .map(String)
-    .filter((each) => /^\w{3,40}$/.test(each));
-  return [
-    ...own,
-    ...[cause, meta, driverAdapterError, driverError, original].flatMap((inner) => codesOf(inner, depth - 1)),
-  ];
 }
