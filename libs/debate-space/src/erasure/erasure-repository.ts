@@ -42,6 +42,13 @@ export interface OpenErasure {
   readonly running: boolean;
 }
 
+/** The erasures that somebody should look at. */
+export interface ErasureProblems {
+  readonly parked: number;
+  /** The age of the oldest reference that is not finished, in milliseconds, when it is overdue. */
+  readonly overdueMs: number | undefined;
+}
+
 /** What a receipt says that its job has no column for. The reference may be requested again later, by somebody else. */
 const DETAILS = v.object({
   status: v.optional(v.number()),
@@ -165,12 +172,12 @@ export class ErasureRepository {
     return waiting + parked;
   }
 
-  /** @returns the age of the oldest reference that is not finished, in milliseconds, when it is overdue; never rejects */
-  async overdueMs(): Promise<number | undefined> {
+  /** The erasures that somebody should look at; `undefined` when the storage does not answer. Never rejects. */
+  async problems(): Promise<ErasureProblems | undefined> {
     try {
-      const { oldestAt = Infinity } = await this.storage.counts('erasure');
+      const { parked, oldestAt = Infinity } = await this.storage.counts('erasure');
       const ageMs = Date.now() - oldestAt;
-      return ageMs > this.overdueAfterMs ? ageMs : undefined;
+      return { parked, overdueMs: ageMs > this.overdueAfterMs ? ageMs : undefined };
     } catch {
       return undefined; // the outbox reports a storage that cannot be reached
     }

@@ -1,8 +1,8 @@
 import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
-import type { JobLaneOptions } from '../jobs/job-lane.js';
-import type { LogoutQueues } from '../logout/logout-queues.js';
+import type { JobWork } from '../jobs/job-lane.js';
+import type { Logouts } from '../logout/logouts.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { Claim, Progress, Storage } from '../storage/storage.js';
 import type { PendingErasure } from './erasure.js';
@@ -23,17 +23,21 @@ const AFTER_THE_DELETION_MS = 60_000;
 /** An erasure that was paused, or waited behind a long list, may be too old at its first attempt: it has three in a row. */
 const LATE_FAILURES = 2;
 const LATE_DELAY_MS = 1_000;
+/** When a guest leaves the next attempt to the app. */
+const LEFT_TO_THE_APP_MS = 10_000;
 const DAY_MS = 86_400_000;
 
 export interface WorkerOptions {
   readonly concurrency: number;
   readonly giveUpAfterMs: number;
+  /** Whether this process has no options of the app, and so must not give up its erasures: see `StorageEngine.guestKinds`. */
+  readonly isGuest: boolean;
   /** Ages in milliseconds at which a reference that is not finished is reported as overdue, ascending. */
   readonly overdueAgesMs: readonly number[];
 }
 
 /** Erasures as jobs: makes an attempt, and records its result. */
-export class ErasureWorker implements JobLaneOptions {
+export class ErasureWorker implements JobWork {
   readonly kind = 'erasure';
   /** A claim takes no more than may begin: under the rate limit they would only wait in this process. */
   readonly batch = 1;
@@ -47,7 +51,7 @@ export class ErasureWorker implements JobLaneOptions {
     private readonly repository: ErasureRepository,
     private readonly attempt: Pick<ErasureAttempt, 'make'>,
     private readonly pause: Pick<ServicePause, 'leftMs'>,
-    private readonly logouts: Pick<LogoutQueues, 'forget'>,
+    private readonly logouts: Pick<Logouts, 'forget'>,
   ) {
     this.storage = repository.storage;
     this.#containment = new Containment(emit);
@@ -62,25 +66,24 @@ export class ErasureWorker implements JobLaneOptions {
     return this.pause.leftMs;
   }
 
-  async execute(claim: Claim): Promise<void> {
+  async execute(claim: Claim): Promise<number | undefined> {
     const begun = performance.now();
     const { storage } = this;
-    if (claim.reference?.paused) return storage.giveBack([claim]); // the process died that had claimed it before the pause
+    if (claim.reference?.paused) {
+      await storage.giveBack([claim]); // the process died that had claimed it before the pause
+      return undefined;
+    }
     if (claim.reference?.canceled && !claim.uncertain) return this.#cancelRest(claim.reference.reference);
     const erasure = this.repository.open(claim);
-    if (!erasure) {
-      await this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);
-      return;
-    }
-    if (await this.#isToBeDeleted(erasure)) {
-      await storage.retry(claim, AFTER_THE_DELETION_MS, progressOf(claim));
-      return;
-    }
+    if (!erasure && this.options.isGuest) return this.#postpone(claim, LEFT_TO_THE_APP_MS, progressOf(claim));
+    if (!erasure) return this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);
+    if (await this.#isToBeDeleted(erasure))
+      return this.#postpone(claim, AFTER_THE_DELETION_MS, progressOf(claim));
     const markSending = async (): Promise<boolean> =>
       !(await this.#isToBeDeleted(erasure)) && (await storage.markSending(claim));
     const result = await this.attempt.make(erasure, claim, markSending);
-    if ('outcome' in result) await this.#finish(claim, erasure, result);
-    else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - begun);
+    if ('outcome' in result) return this.#finish(claim, erasure, result);
+    return this.#tryAgain(claim, result, claim.ageMs + performance.now() - begun);
   }
 
   /** Emits `erasure-overdue`. Over all processes, once for each reference and age. */
@@ -108,12 +111,12 @@ export class ErasureWorker implements JobLaneOptions {
   }
 
   /** A process that died has left the rest of a canceled reference. */
-  async #cancelRest(reference: string): Promise<void> {
+  async #cancelRest(reference: string): Promise<undefined> {
     const finished = await cancelUsers(this.repository, reference);
     if (finished) this.emit(finishedEvent(finished));
   }
 
-  async #finish(claim: Claim, { uid, mode, reference }: PendingErasure, end: ErasureEnd): Promise<void> {
+  async #finish(claim: Claim, { uid, mode, reference }: PendingErasure, end: ErasureEnd): Promise<undefined> {
     const { outcome, status, loggedOut, reason = '' } = end;
     const { repository, storage, emit } = this;
     const attempts = claim.attempts + Number(outcome !== 'vetoed');
@@ -131,21 +134,28 @@ export class ErasureWorker implements JobLaneOptions {
     repository.changed();
   }
 
-  async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<void> {
+  async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<number | undefined> {
     const { cause, others, brokenOff, delayMs, hint } = failed;
     const progress = progressOf(claim, failed);
     // The next process need not wait for the end of the lease.
-    if (brokenOff) return this.storage.retry(claim, 0, progress);
+    if (brokenOff) return this.#postpone(claim, 0, progress);
     if (others === 'held-up') this.breaker.record('failure', cause);
     if (others === 'slower') this.breaker.rest(delayMs);
-    const isLate = ageMs >= this.options.giveUpAfterMs;
+    const isLate = !this.options.isGuest && ageMs >= this.options.giveUpAfterMs;
     if (isLate && claim.failures >= LATE_FAILURES) return this.#park(claim, progress, cause, hint);
     const retryMs = isLate ? Math.min(delayMs, LATE_DELAY_MS) : delayMs;
-    await this.storage.retry(claim, retryMs, progress);
+    await this.#postpone(claim, retryMs, progress);
     this.emit({ type: 'erasure-retrying', ...this.#about(claim, progress), cause, delayMs: retryMs });
+    return retryMs;
   }
 
-  async #park(claim: Claim, progress: Progress, cause: string, hint: string): Promise<void> {
+  /** @returns `delayMs` */
+  async #postpone(claim: Claim, delayMs: number, progress: Progress): Promise<number> {
+    await this.storage.retry(claim, delayMs, progress);
+    return delayMs;
+  }
+
+  async #park(claim: Claim, progress: Progress, cause: string, hint: string): Promise<undefined> {
     await this.storage.park(claim, hint, { ...progress, cause });
     this.emit({ type: 'erasure-parked', ...this.#about(claim, progress), cause, hint });
     this.repository.changed();

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BootContext } from '../async/boot-context.js';
 import { Periodic } from '../async/periodic.js';
 import { LEASE_MS, type Claim, type JobKind, type Storage } from '../storage/storage.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
@@ -24,8 +25,11 @@ export interface JobWork {
   readonly batch: number;
   /** Milliseconds left of the pause that the service requested; 0 or less when there is no pause. */
   pauseMs(): number;
-  /** Works on a job, and records the result in the storage. If it rejects, the job is due when its lease ends. */
-  execute(claim: Claim): Promise<void>;
+  /**
+   * Works on a job, and records the result in the storage. If it rejects, the job is due when its lease ends.
+   * @returns milliseconds until the job is due again; `undefined` when it is not
+   */
+  execute(claim: Claim): Promise<number | undefined>;
 }
 
 /**
@@ -46,7 +50,7 @@ type State = 'stopped' | 'looking' | 'full' | 'waiting' | 'paused' | 'failed';
 
 /**
  * Works on the jobs of one kind at the pace that the service allows. A heartbeat renews the leases: after the death of a
- * process its jobs are due again within 30 s. Start it in the async context of the boot: its jobs run in that context.
+ * process its jobs are due again within 30 s.
  */
 export class JobLane {
   readonly kind: JobKind;
@@ -63,6 +67,7 @@ export class JobLane {
   /** Ends the current rest. */
   #resume: () => void = () => undefined;
   readonly #watchers = new Set<() => void>();
+  readonly #context = new BootContext();
   readonly #heartbeat = new Periodic(HEARTBEAT_MS, () => this.#renew());
 
   /** @param onFault must not throw */
@@ -78,13 +83,19 @@ export class JobLane {
     return this.#state === 'stopped' ? 0 : performance.now() - this.#lookedAt;
   }
 
+  get isStarted(): boolean {
+    return this.#state !== 'stopped';
+  }
+
   start(): void {
     if (this.#state !== 'stopped') return;
     this.#become('looking');
     this.#dueAt = 0;
     this.#lookedAt = performance.now();
-    this.#heartbeat.start();
-    this.#loop ??= this.#work();
+    this.#context.run(() => {
+      this.#heartbeat.start();
+      this.#loop ??= this.#work();
+    });
   }
 
   /** This process has added jobs, or made some due earlier. */
@@ -137,7 +148,7 @@ export class JobLane {
     while (this.#state !== 'stopped') {
       await nextTurn(); // jobs that are added in one turn share a claim
       try {
-        await this.#look();
+        this.#become(await this.#look());
         this.#lookedAt = performance.now();
       } catch (error) {
         this.onFault(this.kind, error);
@@ -152,7 +163,7 @@ export class JobLane {
    * Starts as many jobs as may run. During a pause all others are given back: another process may reach the service, and
    * a job that somebody cancels during the pause must not start afterwards.
    */
-  async #look(): Promise<void> {
+  async #look(): Promise<State> {
     const { breaker } = this.work;
     while (this.#state !== 'stopped') {
       this.#become('looking');
@@ -161,14 +172,15 @@ export class JobLane {
       if (pauseMs > 0) {
         this.#pausedUntil = now + pauseMs;
         await this.#giveBack();
-        return this.#become('paused');
+        return 'paused';
       }
-      if (this.#running.size >= breaker.concurrency) return this.#become('full');
+      if (this.#running.size >= breaker.concurrency) return 'full';
       const claim = this.#claimed.shift();
       if (claim) this.#running.set(claim.id, { claim, done: this.#execute(claim) });
-      else if (now < this.#dueAt) return this.#become('waiting');
+      else if (now < this.#dueAt) return 'waiting';
       else await this.#claim();
     }
+    return 'stopped';
   }
 
   /** A probe takes one job: the others stay free for a process that reaches the service. */
@@ -192,17 +204,19 @@ export class JobLane {
   }
 
   async #execute(claim: Claim): Promise<void> {
-    await this.work.execute(claim).catch((error: unknown) => {
+    const dueMs = await this.work.execute(claim).catch((error: unknown) => {
       this.onFault(this.kind, error);
     });
     this.#running.delete(claim.id);
-    if (this.#state === 'full') this.#resume();
+    this.#dueAt = Math.min(this.#dueAt, performance.now() + (dueMs ?? Infinity));
+    if (this.#state === 'full' || this.#state === 'waiting') this.#resume();
     this.#changed();
   }
 
   async #rest(): Promise<void> {
     if (this.#state === 'stopped') return;
-    const endsAt = this.#state === 'waiting' ? this.#dueAt : this.#state === 'paused' ? this.#pausedUntil : Infinity;
+    const endsAt =
+      this.#state === 'waiting' ? this.#dueAt : this.#state === 'paused' ? this.#pausedUntil : Infinity;
     const ms = this.#state === 'failed' ? RETRY_MS : Math.min(endsAt - performance.now(), POLL_MS);
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {

@@ -34,8 +34,8 @@ async function instances(keys: readonly [string[], string[]] = [['a storage key'
     sweepExpired({
       ...{ storage, sessions, containment, find, sweepMs: 1 },
       recorder: {
-        recordExpired: async (uid, add) => {
-          if (await add(logout(`expired ${uid}`))) expired.push(uid);
+        recordExpired: async (session, uid) => {
+          if (await sessions.endExpired(session, logout(`expired ${uid}`))) expired.push(uid);
         },
       },
       signal: new AbortController().signal,

@@ -22,7 +22,10 @@ export interface LiveSessionEnds {
 export interface RecorderParts {
   readonly logouts: Logouts;
   /** The lanes that deliver from the storage and from memory. */
-  readonly lanes: { readonly stored: Pick<JobLane, 'wake'>; readonly memory: Pick<JobLane, 'wake'> | undefined };
+  readonly lanes: {
+    readonly stored: Pick<JobLane, 'wake'>;
+    readonly memory: Pick<JobLane, 'wake'> | undefined;
+  };
   readonly liveSessions: LiveSessionEnds | undefined;
   readonly watch: Pick<StorageWatch, 'degrade' | 'isDegraded'>;
   /** How long the host may wait for the storage, in milliseconds. */
@@ -97,17 +100,26 @@ export class LogoutRecorder {
       await this.#keep(entry);
     } else {
       const late = new AbortController();
-      const added = await withTimeout(stored.add(entry, late.signal).catch(problemOf), storageTimeoutMs, LATE);
-      if (added === undefined) return lanes.stored.wake();
-      late.abort(); // or the logout would be delivered from the storage as well
-      await this.#keep(entry, added);
+      const added = await withTimeout(
+        stored.add(entry, late.signal).catch(problemOf),
+        storageTimeoutMs,
+        LATE,
+      );
+      if (added === undefined) {
+        lanes.stored.wake();
+      } else {
+        late.abort(); // or the logout would be delivered from the storage as well
+        await this.#keep(entry, added);
+      }
     }
   }
 
   /** @returns whether this process is the one that reports the end */
   async #storeEnd(entry: LogoutEntry, ending: Promise<boolean>): Promise<boolean> {
     const { logouts, lanes, storageTimeoutMs } = this.#parts;
-    const isFirst = logouts.memory ? await withTimeout(ending.catch(problemOf), storageTimeoutMs, LATE) : await ending;
+    const isFirst = logouts.memory
+      ? await withTimeout(ending.catch(problemOf), storageTimeoutMs, LATE)
+      : await ending;
     if (isFirst === true) lanes.stored.wake();
     if (typeof isFirst === 'string') await this.#keep(entry, isFirst);
     return isFirst !== false;

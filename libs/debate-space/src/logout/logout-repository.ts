@@ -1,5 +1,12 @@
 import type { UidCipher } from '../secrets/uid-cipher.js';
-import { endedAtOf, type Claim, type Job, type NewLogout, type Progress, type Storage } from '../storage/storage.js';
+import {
+  endedAtOf,
+  type Claim,
+  type Job,
+  type NewLogout,
+  type Progress,
+  type Storage,
+} from '../storage/storage.js';
 import type { EndReason } from '../events.js';
 
 /** The intent to log a user out: never a token (tokens live two minutes), never a session id. */

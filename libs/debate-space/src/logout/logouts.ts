@@ -1,5 +1,10 @@
 import { withTimeout } from '../async/with-timeout.js';
-import type { LogoutCounts, LogoutEntry, LogoutHistoryEntry, LogoutRepository, ParkedLogout } from './logout-repository.js';
+import type {
+  LogoutCounts,
+  LogoutHistoryEntry,
+  LogoutRepository,
+  ParkedLogout,
+} from './logout-repository.js';
 
 /** The logouts of an application: in its storage, and in memory while the storage does not take them. */
 export class Logouts {

@@ -16,13 +16,13 @@ export class LateStorage implements OpenStorage {
     const call = (name: keyof Storage) => {
       if (this.#opened) {
         const { storage } = this.#opened;
-        const operation: unknown = storage[name];
+        const operation: unknown = Reflect.get(storage, name);
         return typeof operation === 'function' ? (operation.bind(storage) as unknown) : undefined;
       }
       if (name === 'close') return () => this.#close();
       return () => {
         const { problem, hint } = failure;
-        const error = new StorageError(problem, hint);
+        const error = new StorageError(problem, hint, { unreachable: true });
         if (name === 'within') throw error; // the only one that returns no promise
         return Promise.reject(error);
       };
@@ -44,8 +44,12 @@ export class LateStorage implements OpenStorage {
 
   /** Tries again. @throws {@link StorageError} */
   async open(): Promise<void> {
-    if (this.isOpen || this.#isClosed) return;
+    if (this.isOpen) return;
     const opened = await this.engine.open(this.application);
+    await this.#take(opened);
+  }
+
+  async #take(opened: OpenStorage): Promise<void> {
     if (this.#isClosed) await opened.storage.close();
     else this.#opened = opened;
   }
