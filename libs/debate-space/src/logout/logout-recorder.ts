@@ -27,7 +27,7 @@ export interface RecorderParts {
     readonly memory: Pick<JobLane, 'wake'> | undefined;
   };
   readonly liveSessions: LiveSessionEnds | undefined;
-  readonly watch: Pick<StorageWatch, 'degrade' | 'isDegraded'>;
+  readonly watch: Pick<StorageWatch, 'degrade' | 'isAway'>;
   /** How long the host may wait for the storage, in milliseconds. */
   readonly storageTimeoutMs: number;
   readonly emit: Emit;
@@ -95,8 +95,8 @@ export class LogoutRecorder {
     if (!memory) {
       await stored.add(entry);
       lanes.stored.wake();
-    } else if (watch.isDegraded) {
-      // The watch looks whether the storage answers again: no request of the host has to wait for that.
+    } else if (watch.isAway) {
+      // The watch looks whether the storage answers again: no request of the host waits for that.
       await this.#keep(entry);
     } else {
       const late = new AbortController();

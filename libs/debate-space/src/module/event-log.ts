@@ -55,7 +55,7 @@ export class EventLog {
     'service-pause-requested': ({ status, pauseMs }) =>
       this.#once(
         'warn',
-        `the service requested a pause of ${Math.ceil(pauseMs / 1000)} s (${status}); other requests continue after it`,
+        `the service requested a pause of ${Math.ceil(pauseMs / 1000)} s (${status}); requests that can wait are sent after it`,
         `pause (${status})`,
       ),
     'erasure-service-down': ({ cause }) => [

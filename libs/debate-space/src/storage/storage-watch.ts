@@ -5,6 +5,8 @@ import { LateStorage } from './late-storage.js';
 import type { OpenStorage } from './storage.js';
 
 const LOOK_MS = 1_500;
+/** How long a degraded storage is still tried with each logout: it may have been slow for a moment only. */
+const AWAY_MS = 1_000;
 /** How long a storage is left alone that has refused to be opened: each try runs the whole probe. */
 const REFUSED_MS = 60_000;
 
@@ -14,7 +16,7 @@ const REFUSED_MS = 60_000;
  */
 export class StorageWatch {
   #birth: string | undefined;
-  #isDegraded = false;
+  #degradedAt: number | undefined;
   #isEmptied = false;
   #refusal: string | undefined;
   #openAt = 0;
@@ -32,7 +34,12 @@ export class StorageWatch {
 
   /** Whether the storage did not take the last logouts: they wait in memory, and a crash would lose them. */
   get isDegraded(): boolean {
-    return this.#isDegraded;
+    return this.#degradedAt !== undefined;
+  }
+
+  /** Whether it has been degraded for a second: no logout should wait for it before it answers the watch. */
+  get isAway(): boolean {
+    return performance.now() - (this.#degradedAt ?? Infinity) >= AWAY_MS;
   }
 
   /** Whether what the storage had taken is gone. Stays so until the process ends. */
@@ -57,10 +64,10 @@ export class StorageWatch {
 
   /** The storage has not taken a logout. */
   degrade(cause: string): void {
-    if (this.#isDegraded) return;
-    this.#isDegraded = true;
+    if (this.isDegraded) return;
+    this.#degradedAt = performance.now();
     this.emit({ type: 'storage-degraded', cause });
-    void this.#looks.run(); // it may have been slow for a moment only
+    void this.#looks.run();
   }
 
   /** Never rejects. */
@@ -77,7 +84,7 @@ export class StorageWatch {
       this.emit({ type: 'storage-emptied', place });
     }
     this.#birth ??= birth;
-    if (this.#isDegraded) await this.#recover();
+    if (this.isDegraded) await this.#recover();
   }
 
   async #open(late: LateStorage): Promise<void> {
@@ -104,7 +111,7 @@ export class StorageWatch {
     const { storage } = this.opened;
     await storage.pause('logout', 0);
     await storage.supersedeLogouts(['-']);
-    this.#isDegraded = false;
+    this.#degradedAt = undefined;
     this.emit({ type: 'storage-recovered' });
   }
 }
