@@ -1,4 +1,4 @@
-// A host with all of its packages as one file, by the command and the configuration that docs/getting-started.md shows: it
+// A host with all of its packages as one file, by the command and the configuration that docs/deploying.md shows: it
 // starts in a folder with nothing else. Beside node_modules, it also starts with SQLite, which the bundle leaves out.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { logOutOnce } from './built-app.js';
 import { npm } from './package-managers.js';
 import { withSimulator } from './running-simulator.js';
 
-const PAGE = 'docs/getting-started.md';
+const PAGE = 'docs/deploying.md';
 const BUNDLERS = ['esbuild', 'webpack'] as const;
 const NEST = ['common', 'core', 'platform-express'];
 const OTHERS = ['express-session', 'reflect-metadata', 'rxjs', '@opentelemetry/api', 'libsql'];

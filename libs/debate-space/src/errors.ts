@@ -155,7 +155,7 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
   }
 }
 
-/** The value cannot be a uid (docs/getting-started.md#what-a-uid-can-be). Nothing was sent. */
+/** The value cannot be a uid (docs/getting-started.md#what-can-be-a-uid). Nothing was sent. */
 export class InvalidUidError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
 }

@@ -16,14 +16,15 @@ interface Parts {
   readonly problems?: () => Promise<ErasureProblems | undefined>;
   readonly refusal?: string;
   readonly stalledMs?: number;
+  readonly unverified?: number;
 }
 
 /** Loaded in each test, so that it imports the Terminus of the test. */
-async function healthOf({ stats, problems, refusal, stalledMs = 0 }: Parts = {}) {
+async function healthOf({ stats, problems, refusal, stalledMs = 0, unverified = 0 }: Parts = {}) {
   const { DebateSpaceHealth } = await import('./debate-space-health.js');
   return new DebateSpaceHealth({
     outbox: { stats: stats ?? (() => Promise.resolve(empty)) },
-    erasures: { problems: problems ?? (() => Promise.resolve(undefined)) },
+    erasures: { problems: problems ?? (() => Promise.resolve(undefined)), unverified },
     pause: { leftMs: 0 },
     watch: { isEmptied: false, refusal },
     workers: { stalledMs },

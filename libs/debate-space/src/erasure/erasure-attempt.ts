@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Emit } from '../events.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
 import { raceAbort } from '../async/combined-signal.js';
@@ -7,16 +8,16 @@ import { causeOf, decide, isUnexpected } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
 import type { NoSlot } from '../service/rate-limiter.js';
-import type { Claim, Progress } from '../storage/storage.js';
+import type { Claim } from '../storage/storage.js';
 import type { BeforeErase, PendingErasure } from './erasure.js';
 import type { ErasureCalls } from './erasure-calls.js';
-import type { ErasureEnd } from './erasure-repository.js';
+import type { ErasureEnd } from './erasure-receipt.js';
 
 /** Called immediately before the request is sent; `false` breaks the attempt off. */
 export type MarkSending = () => Promise<boolean>;
 
 /** An attempt that did not end the erasure. */
-export interface FailedAttempt extends Pick<Progress, 'rejections'> {
+export interface FailedAttempt extends Pick<Claim, 'rejections'> {
   readonly cause: string;
   readonly hint: string;
   /** Whether the request for the erasure was sent. */
@@ -148,8 +149,9 @@ export class ErasureAttempt {
   /** @returns whether the service took it; a failure when it may take it later: the erasure waits for that */
   async #logOut(claim: Claim, uid: string): Promise<boolean | Failure> {
     if (!this.logouts) return false;
-    const { subject: id, attempts, rejections } = claim;
-    const entry = { id, uid, reason: 'erasure', endedAt: Date.now() } as const;
+    const { attempts, rejections } = claim;
+    // The service must not be able to tell which receipt belongs to the user: the id says nothing.
+    const entry = { id: randomUUID(), uid, reason: 'erasure', endedAt: Date.now() } as const;
     const answer = await this.logouts.send(entry);
     if (answer.aborted) return BROKEN_OFF;
     const decision = decide(answer, { attempts, rejections, ageMs: 0 }, Infinity);

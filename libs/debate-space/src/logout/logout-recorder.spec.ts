@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { StorageError } from '../errors.js';
 import type { DebateSpaceEvent } from '../events.js';
 import { Secret } from '../secrets/secret.js';
-import { uidCipher } from '../secrets/uid-cipher.js';
+import { Keyring } from '../secrets/keyring.js';
 import type { SessionEnd } from '../session-end/session-end.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import type { Storage } from '../storage/storage.js';
@@ -20,7 +20,7 @@ const silent = <T>(): Promise<T> => new Promise(() => undefined);
  * @param isDurable whether there is a memory beside the storage
  */
 function recording(broken: Partial<Storage> = {}, isDurable = true, isFirst?: () => Promise<boolean>) {
-  const uids = uidCipher([new Secret('a storage key of a test')], 'app');
+  const uids = new Keyring([new Secret('a storage key of a test')], 'app');
   const storage: Storage = Object.assign(new MemoryStorage(), broken);
   const inMemory = new MemoryStorage();
   const logouts = new Logouts(

@@ -135,7 +135,7 @@ export class Workers {
     if (!isPruned) while (await memory?.prune(keep));
     if (options.storage.guestKinds || !watch.isOpen) return;
     if (!options.worker && !this.#isWorkingOff) return;
-    await this.erasureWorker.reportOverdue();
+    await this.erasureWorker.maintain();
     if (!isPruned && !(await storage.prune(keep))) this.#prunedAt = performance.now();
   }
 }
@@ -321,6 +321,6 @@ function serverlessWarning({ storage, worker }: ResolvedOptions): string | undef
   if (variable === undefined || (!worker && !OF_ONE_PROCESS.has(storage.name))) return undefined;
   return (
     `${variable} is set: the platform freezes a worker after each answer, and the storages memory and sqlite are lost with the process; ` +
-    'hint: use postgresStorage() or mysqlStorage() with worker: false, and a worker elsewhere (docs/serverless.md)'
+    'hint: use postgresStorage() or mysqlStorage() with worker: false, and a worker elsewhere (docs/deploying.md)'
   );
 }

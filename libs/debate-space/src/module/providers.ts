@@ -85,7 +85,7 @@ function assemble(
   route: LogoutRoute,
   adapterHost: HttpAdapterHost,
 ) {
-  const { options, storage, memory, uids, emit, watch } = application;
+  const { options, storage, memory, keyring, emit, watch } = application;
   const { http, logout, erasure, applicationName, apiKey, baseUrl, secretKey, secretKeyEncoding } = options;
   const shutdownSignal = application.shutdown.signal;
   const isGuest = options.storage.guestKinds !== undefined;
@@ -97,13 +97,13 @@ function assemble(
   const { issuer = applicationName, audience = apiKey.reveal(), giveUpAfterMs } = logout;
   const signer = new LogoutTokenSigner({ ...logout, secretKey, secretKeyEncoding, issuer, audience });
   const sender = new LogoutSender(signer, route, http.timeoutMs, shutdownSignal, emit);
-  const logoutsIn = (place: Storage) => new LogoutRepository(place, uids, logout.historyRetentionMs);
+  const logoutsIn = (place: Storage) => new LogoutRepository(place, keyring, logout.historyRetentionMs);
   const logouts = new Logouts(logoutsIn(storage), memory && logoutsIn(memory));
   const breaker = new CircuitBreaker(logout.concurrency, serviceEvents(emit));
   const delivery = new LogoutDelivery({ breaker, sender, giveUpAfterMs, isGuest, emit, pause });
 
   const overdueAgesMs = [...erasure.overdueAfterMs, erasure.giveUpAfterMs].toSorted((a, b) => a - b);
-  const repository = new ErasureRepository(storage, uids, Math.min(...overdueAgesMs));
+  const repository = new ErasureRepository(storage, keyring, emit, Math.min(...overdueAgesMs));
   if (!options.storage.durable) {
     const stop = repository.onChange(() => {
       stop(); // the first erasure is requested

@@ -20,21 +20,21 @@ export class SessionWatch {
   #sweeping: Promise<void> | undefined;
 
   constructor(application: Application, { logouts, lanes }: Pick<RecorderParts, 'logouts' | 'lanes'>) {
-    const { options, emit, storage, keys, watch } = application;
+    const { options, emit, storage, keyring, watch } = application;
     const { expiry, ...session } = options.session;
     const { storageTimeoutMs } = options.logout;
     const { signal } = this.#shutdown;
     const containment = new Containment(emit);
     const find = (sid: string): Promise<readonly FoundSession[]> => this.watcher.find(sid);
     const isSwept = expiry !== false && options.logout.mode === 'direct';
-    const liveSessions = isSwept ? new LiveSessionTable(storage, keys, find, containment) : undefined;
+    const liveSessions = isSwept ? new LiveSessionTable(storage, keyring, find, containment) : undefined;
     this.#liveSessions = liveSessions;
     const recorder = new LogoutRecorder({ logouts, lanes, liveSessions, watch, storageTimeoutMs, emit });
     this.recorder = recorder;
     if (liveSessions && isSwept) {
       const { sweepMs } = expiry;
-      this.#sweep = () =>
-        keepSweeping({ storage, sessions: liveSessions, recorder, containment, find, sweepMs, signal });
+      const parts = { storage, sessions: liveSessions, recorder, containment, emit, find, sweepMs, signal };
+      this.#sweep = () => keepSweeping(parts);
     }
     this.watcher = new SessionEndWatcher({
       ...session,

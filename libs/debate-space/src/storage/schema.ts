@@ -48,7 +48,7 @@ const DEFINITIONS: Readonly<Record<Table, readonly [columns: string, ...indexes:
   debate_space_jobs: [
     `id $key NOT NULL PRIMARY KEY, app $key NOT NULL, kind $key NOT NULL, queue $key NOT NULL, reference $key,
      subject $key NOT NULL, state $key NOT NULL, outcome $key, cause $text, hint $text, details $text NOT NULL,
-     attempts $int NOT NULL, failures $int NOT NULL, rejections $int NOT NULL, uncertain $int NOT NULL,
+     attempts $int NOT NULL, failures $int NOT NULL, rejections $int NOT NULL, uncertain $key,
      due_at $moment, token $key, since $moment NOT NULL, ended_at $moment, sealed $text NOT NULL`,
     ['due', 'queue, due_at', 'due_at IS NOT NULL'],
     ['ended', 'queue, state, ended_at', 'ended_at IS NOT NULL'],
@@ -57,7 +57,7 @@ const DEFINITIONS: Readonly<Record<Table, readonly [columns: string, ...indexes:
   ],
   // `overdue_ms` is the greatest age that was reported.
   debate_space_references: [
-    `id $key NOT NULL PRIMARY KEY, app $key NOT NULL, name $text NOT NULL, mode $key NOT NULL, requested_by $text,
+    `id $key NOT NULL PRIMARY KEY, app $key NOT NULL, mark $key NOT NULL, name $text NOT NULL, mode $key NOT NULL, requested_by $text,
      is_list $int NOT NULL, reader $key, complete $int NOT NULL, paused $int NOT NULL, canceled $int NOT NULL,
      started $int NOT NULL, requested_at $moment NOT NULL, resumed_at $moment, overdue_ms $moment NOT NULL, finished_at $moment,
      total $int NOT NULL, users_erased $int NOT NULL, users_not_found $int NOT NULL, users_vetoed $int NOT NULL,

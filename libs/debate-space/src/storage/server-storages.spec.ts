@@ -52,7 +52,10 @@ const newLogout = () => ({
   sealed: 'sealed',
   details: 'destroyed',
 });
-const reference: NewReference = { reference: 'r', mode: 'delete', requestedBy: undefined, list: undefined };
+const reference: NewReference = {
+  ...{ reference: 'r', mode: 'delete', requestedBy: undefined, requestedAt: 0 },
+  ...{ list: undefined, known: undefined, mark: 'mark' },
+};
 
 async function rejection(promise: Promise<unknown>): Promise<StorageError> {
   const error: unknown = await promise.then(

@@ -7,7 +7,6 @@ export const UNTRIED: Columns = {
   attempts: '0',
   failures: '0',
   rejections: '0',
-  uncertain: '0',
 };
 /** Columns of a reference that is new. */
 export const UNSTARTED: Columns = {
@@ -54,7 +53,7 @@ export const jobOf = (row: Row): Job => ({
   attempts: Number(row.attempts),
   failures: Number(row.failures),
   rejections: Number(row.rejections),
-  uncertain: flag(row.uncertain),
+  uncertain: textOr(row.uncertain),
   dueAt: numberOr(row.due_at),
   since: Number(row.since),
   endedAt: numberOr(row.ended_at),
@@ -67,6 +66,7 @@ export const referenceOf = (row: Row): Reference => ({
   requestedBy: textOr(row.requested_by),
   isList: flag(row.is_list),
   requestedAt: Number(row.requested_at),
+  mark: String(row.mark),
   complete: flag(row.complete),
   paused: flag(row.paused),
   canceled: flag(row.canceled),
