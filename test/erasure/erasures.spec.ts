@@ -257,7 +257,7 @@ describe('the log of erasures', () => {
     const finished = firstEvent(app, 'erasure-finished');
     await erasures.retry('case-1');
     await Promise.all([finished, goOn]);
-    const overdueLine = 'error erasure case-1 is overdue: 1 not done after 0 days';
+    const overdueLine = 'error erasure case-1 is overdue: 1 users are not erased after 0 days';
     expect(lines).toContain(overdueLine); // whenever the runner looks for it
     expect(lines.filter((line) => line.includes('eras') && line !== overdueLine)).toEqual([
       expect.stringMatching(/^warn erasures are kept in memory: .*sqliteStorage/),

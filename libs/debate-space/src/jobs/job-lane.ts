@@ -113,7 +113,9 @@ export class JobLane {
     const deadline = performance.now() + ms;
     const wasStopped = this.#state === 'stopped';
     this.start();
-    this.wake();
+    this.#dueAt = 0;
+    this.#become('looking'); // at once, also after a failure
+    this.#resume();
     for (;;) {
       const leftMs = deadline - performance.now();
       const nextMs = this.#nextMs();

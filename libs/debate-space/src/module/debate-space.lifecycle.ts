@@ -101,8 +101,13 @@ export class Workers {
     this.#isStopped = true;
     this.erasures.stop();
     if (!this.application.options.worker) this.stored.stop();
-    const lanes = [this.stored, ...(this.memory ? [this.memory] : [])].filter((lane) => lane.isStarted);
-    await Promise.all(lanes.map((lane) => lane.drain(ms, true)));
+    const lanes = [this.stored, ...(this.memory ? [this.memory] : [])];
+    const stopping = lanes.map(async (lane) => {
+      if (lane.isStarted) await lane.drain(ms, true);
+      lane.stop();
+      await lane.idle();
+    });
+    await withTimeout(Promise.all(stopping), ms, undefined);
     for (const lane of lanes) lane.stop();
   }
 
