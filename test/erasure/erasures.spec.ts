@@ -260,7 +260,7 @@ describe('the log of erasures', () => {
     const overdueLine = 'error erasure case-1 is overdue: 1 users are not erased after 0 days';
     expect(lines).toContain(overdueLine); // whenever the runner looks for it
     expect(lines.filter((line) => line.includes('eras') && line !== overdueLine)).toEqual([
-      expect.stringMatching(/^warn erasures are kept in memory: .*sqliteStorage/),
+      expect.stringMatching(/^warn erasures are kept in memory, .*sqliteStorage/),
       'warn the service does not erase users (503); the erasures wait in the storage',
       'warn an erasure failed (503) and is tried again; more failures with this cause are not logged for 10 minutes',
       expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then retry it$/),
