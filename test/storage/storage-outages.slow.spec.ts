@@ -98,7 +98,9 @@ describe('an app whose storage is away', () => {
       ]);
       expect(running.of('storage-recovered')).toHaveLength(1);
       expect(linesWith('does not take logouts')).toEqual([
-        expect.stringMatching(/they are delivered from memory, which a crash would lose, and requests for erasures fail$/),
+        expect.stringMatching(
+          /they are delivered from memory, which a crash would lose, and requests for erasures fail$/,
+        ),
       ]);
       expect(linesWith('takes logouts again')).toHaveLength(1);
     },
