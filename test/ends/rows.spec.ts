@@ -6,7 +6,8 @@ import { originalProcess } from '#support/process/original-process.js';
 /** Hosts at a time. */
 const LANES = 6;
 /** Where sessions are kept or come from in a way of its own: the rows that may tell it, and two of the promises. */
-const SPECIAL = /in the context of another request|registered before Nest|behind another app/;
+const SPECIAL =
+  /in the context of another request|registered before Nest|behind another app|by app\.use|by toJSON/;
 
 const original = originalProcess();
 const listeners = original.listeners('unhandledRejection');

@@ -121,8 +121,8 @@ export class SessionReader {
     };
     const returned: unknown = Reflect.apply(method, this.#store, [...args, callback]);
     const answered = (): unknown => {
-      if (answer?.error) return otherThanMissing(answer.error);
-      return answer?.result;
+      if (answer?.error) throwUnlessMissing(answer.error);
+      return answer?.error ? undefined : answer?.result;
     };
     if (answer) {
       if (isPromise(returned)) returned.then(undefined, () => undefined); // it has said all
@@ -144,7 +144,11 @@ export class SessionReader {
             }, CALLBACK_GRACE_MS).unref();
         },
         (error: unknown) => {
-          resolve(Promise.resolve().then(() => otherThanMissing(error)));
+          resolve(
+            Promise.resolve().then(() => {
+              throwUnlessMissing(error);
+            }),
+          );
         },
       );
     });
@@ -190,8 +194,8 @@ export class SessionReader {
 }
 
 /** express-session and @fastify/session take `ENOENT`, the error of stores in files, for a session that is not there. */
-function otherThanMissing(error: unknown): undefined {
-  if (isObject(error) && (error as { readonly code?: unknown }).code === 'ENOENT') return undefined;
+function throwUnlessMissing(error: unknown): void {
+  if (isObject(error) && (error as { readonly code?: unknown }).code === 'ENOENT') return;
   throw new Error('the store failed to read', { cause: error });
 }
 

@@ -143,7 +143,7 @@ export class WatchedStore {
       const sid = idIn(from);
       const known = this.#remembered.get(sid);
       // Browsers send what they like: only the cookie that has loaded the session speaks for it.
-      if (!known || known.proof !== proof) continue;
+      if (known?.proof !== proof) continue;
       const isContinued = to !== undefined && this.#remembered.get(idIn(to))?.uid === known.uid;
       if (!isContinued) this.#abandoned(sid, known.uid);
     }
@@ -396,14 +396,11 @@ export class WatchedStore {
 
   #storedUsers(): MaybePromise<(readonly [sid: string, uid: string | undefined])[]> {
     const sids = [...this.#remembered.keys()].filter((sid) => !this.#owners.has(sid));
-    const users = sids.map((sid) =>
-      chain(
-        () => this.#storedUser(sid),
-        (uid) => [sid, uid] as const,
-      ),
-    );
-    return users.some((user) => isPromise(user))
-      ? Promise.all(users)
-      : (users as (readonly [string, string])[]);
+    const users = sids.map((sid) => this.#storedUser(sid));
+    const withIds = (all: readonly (string | undefined)[]): (readonly [string, string | undefined])[] =>
+      sids.map((sid, n) => [sid, all[n]]);
+    const areRead = (all: typeof users): all is (string | undefined)[] =>
+      !all.some((user) => isPromise(user));
+    return areRead(users) ? withIds(users) : Promise.all(users).then(withIds);
   }
 }
