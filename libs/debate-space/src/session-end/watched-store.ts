@@ -390,17 +390,13 @@ export class WatchedStore {
         call.end(outcome);
         if (outcome !== 'failed') this.#remembered.clear();
       },
-      read: isPromise(remembered) ? remembered : undefined,
+      read: isPromise(remembered) && (isPromise(listed) || this.#isAsync) ? remembered : undefined,
     };
   }
 
-  #storedUsers(): MaybePromise<(readonly [sid: string, uid: string | undefined])[]> {
+  /** All reads are begun in this tick: before the store is cleared. */
+  async #storedUsers(): Promise<readonly (readonly [sid: string, uid: string | undefined])[]> {
     const sids = [...this.#remembered.keys()].filter((sid) => !this.#owners.has(sid));
-    const users = sids.map((sid) => this.#storedUser(sid));
-    const withIds = (all: readonly (string | undefined)[]): (readonly [string, string | undefined])[] =>
-      sids.map((sid, n) => [sid, all[n]]);
-    const areRead = (all: typeof users): all is (string | undefined)[] =>
-      !all.some((user) => isPromise(user));
-    return areRead(users) ? withIds(users) : Promise.all(users).then(withIds);
+    return Promise.all(sids.map(async (sid) => [sid, await this.#storedUser(sid)] as const));
   }
 }
