@@ -38,8 +38,8 @@ const NODES: Readonly<Record<Nest, readonly string[]>> = { 10: ['20'], 11: ['22'
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'nestjs-debate-space': [
     ...['dist/index.js', 'dist/index.d.ts', 'dist/sqlite-worker.js', 'schematics/collection.json'],
-    // Messages name these pages; all others are in the repository.
-    ...['getting-started', 'lists-of-users', 'options', 'serverless', 'troubleshooting'].map(
+    // Messages name these pages.
+    ...['getting-started', 'erasure-recipes', 'options', 'deploying', 'troubleshooting'].map(
       (page) => `docs/${page}.md`,
     ),
   ],

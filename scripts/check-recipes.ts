@@ -35,7 +35,7 @@ try {
   write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['better-auth.ts', 'connections.ts'] }));
 
   write('auth.ts', snippet('docs/stateless-logins.md', 'better-auth'));
-  write('existing-accounts.ts', snippet('docs/orphans.md', 'typeorm'));
+  write('existing-accounts.ts', snippet('docs/erasure-recipes.md', 'typeorm'));
   writeConnections();
   for (const wanted of BETTER_AUTH) {
     install(place, [`better-auth@${wanted}`]);

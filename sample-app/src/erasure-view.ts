@@ -9,6 +9,7 @@ const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   overdue: 'Overdue. The app still tries.',
   done: 'Done.',
   canceled: 'Canceled.',
+  unverified: 'Not verified. Its record was changed, so nothing is sent. Ask the operator of this app.',
 };
 
 /** An erasure as pages show it. Live pages get it again and again, by server-sent events. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { erasureId } from '../../libs/debate-space/src/storage/storage.js';
+import { erasureId, type ReferenceStatus } from '../../libs/debate-space/src/storage/storage.js';
 import type { EngineName } from '../test-crash/engines.js';
 import { openEngine } from './engines.js';
 import { median } from './measuring.js';
@@ -23,6 +23,14 @@ const writes = {
   bare: (): unknown => insert(randomUUID()),
   add: (): unknown => storage.addLogouts([newLogout()]),
 };
+
+async function known(): Promise<ReferenceStatus> {
+  const found = await storage.reference(reference);
+  if (!found) throw new Error('the list is not stored');
+  return found;
+}
+const setPaused = async (paused: boolean): Promise<boolean> =>
+  storage.setPaused(await known(), paused, paused ? 'paused' : 'new');
 
 interface Writes {
   readonly what: keyof typeof writes;
@@ -113,14 +121,16 @@ const tasks = {
         return { id: erasureId(reference, subject), subject, sealed, formerIds: [] };
       });
       const list = { reader: 'bench', isFirst: from === 0, isLast: from + PART >= count };
-      await storage.addErasures({ reference, mode: 'delete', requestedBy: undefined, list }, users);
+      const request = { reference, mode: 'delete', requestedBy: undefined, requestedAt: Date.now() } as const;
+      const known = await storage.reference(reference);
+      await storage.addErasures({ ...request, list, known, mark: 'new' }, users);
     }
     const perSecond = (1000 * count) / (performance.now() - begun);
     const times = { progress: [] as number[], pause: [] as number[], resume: [] as number[] };
     for (let n = 0; n < 10; n += 1) {
       times.progress.push(await msOf(() => storage.reference(reference)));
-      times.pause.push(await msOf(() => storage.setPaused(reference, true)));
-      times.resume.push(await msOf(() => storage.setPaused(reference, false)));
+      times.pause.push(await msOf(() => setPaused(true)));
+      times.resume.push(await msOf(() => setPaused(false)));
     }
     const [progress, pause, resume] = Object.values(times).map(median);
     return { perSecond, progress, pause, resume };
@@ -139,7 +149,7 @@ const tasks = {
     const isAdding = adding();
     const step = async (): Promise<boolean> => {
       const begun = performance.now();
-      const { more } = await storage.cancelErasures(reference);
+      const { more } = await storage.cancelErasures(await known(), 'canceled');
       steps.push(performance.now() - begun);
       return more;
     };

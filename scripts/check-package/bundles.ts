@@ -1,4 +1,4 @@
-// A host with all of its packages as one file, by the command and the configuration that docs/getting-started.md shows: it
+// A host with all of its packages as one file, by the command and the configuration that docs/deploying.md shows: it
 // starts in a folder with nothing else. Beside node_modules, it also starts with SQLite, which the bundle leaves out.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { logOutOnce } from './built-app.js';
 import { npm } from './package-managers.js';
 import { withSimulator } from './running-simulator.js';
 
-const PAGE = 'docs/getting-started.md';
+const PAGE = 'docs/deploying.md';
 const BUNDLERS = ['esbuild', 'webpack'] as const;
 const NEST = ['common', 'core', 'platform-express'];
 const OTHERS = ['express-session', 'reflect-metadata', 'rxjs', '@opentelemetry/api', 'libsql'];
@@ -29,8 +29,7 @@ export async function tryBundles(folder: string, nest: string, tarballs: readonl
   await runAsync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
 
   const page = readFileSync(join(root, PAGE), 'utf8');
-  const [config = ''] = /(?<=^```js\n)\/\/ webpack\.config\.cjs\n.*?(?=^```)/ms.exec(page) ?? [];
-  writeFileSync(join(place, 'webpack.config.cjs'), config);
+  cpSync(join(root, 'docs/examples/webpack.config.cjs'), join(place, 'webpack.config.cjs'));
   const bin = join(place, 'node_modules/.bin/debate-space-simulator');
   for (const bundler of BUNDLERS) {
     const [command] = new RegExp(`^npx ${bundler} .*`, 'm').exec(page) ?? [];

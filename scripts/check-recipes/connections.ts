@@ -72,7 +72,7 @@ const typeorm =
     await dataSource.initialize();
     const accounts = dataSource.getRepository(account);
     await accounts.save({ uid: 'bob' });
-    deepStrictEqual(await existingAccounts(accounts, ['alice', 'bob']), ['bob']); // of docs/orphans.md
+    deepStrictEqual(await existingAccounts(accounts, ['alice', 'bob']), ['bob']); // of docs/erasure-recipes.md
     return {
       storage: storageOf(dataSource),
       transaction: (work) => dataSource.transaction((manager) => work(manager)),

@@ -1,6 +1,6 @@
 // Plays every row on the NestJS that is installed here, some hosts at a time, and sends each result to the parent process. In
 // plain Node: a host has no test runner around it. Arguments: the storage, where its server is, and the version of NestJS.
-import { judge } from '#support/endings/judge.js';
+import { judgeAll } from '#support/endings/judge.js';
 import { endingCells } from '#support/endings/stacks.js';
 import { connectStorage } from './storages.js';
 
@@ -21,20 +21,13 @@ async function main(): Promise<void> {
   };
   process.on('uncaughtException', note).on('unhandledRejection', note);
   const emptyStorage = await connectStorage(name, where);
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    for (let n = next++; n < endingCells.length; n = next++) {
-      const played = endingCells[n];
-      if (!played) return;
-      // `npm run test:rows` checks the other promises, which do not depend on versions.
-      const only = ['told', 'stored'] as const;
-      const options = { nest, storage: await emptyStorage(), only, uncaught: () => errors.splice(0) };
-      const { wrong } = await judge(played, n, options);
-      const cell: Cell = { stack: played.stack, name: played.ending.name, wrong };
-      await new Promise((sent) => process.send?.(cell, undefined, undefined, sent));
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  // `npm run test:rows` checks the other promises, which do not depend on versions.
+  const only = () => ['told', 'stored'] as const;
+  const options = { nest, storage: emptyStorage, only, uncaught: () => errors.splice(0) };
+  await judgeAll(endingCells, LANES, options, async ({ stack, ending: { name } }, { wrong }) => {
+    const cell: Cell = { stack, name, wrong };
+    await new Promise((sent) => process.send?.(cell, undefined, undefined, sent));
+  });
   process.exit(); // whatever a cell with an error has left open
 }
 

@@ -35,7 +35,7 @@ describe('the errors', () => {
   });
 
   it('of the storage have the hint in the message and as a property', () => {
-    const error = new errors.StorageError('It fails', 'repair it', 'GDPR-1');
+    const error = new errors.StorageError('It fails', 'repair it', { reference: 'GDPR-1' });
     expect(error).toMatchObject({ problem: 'It fails', hint: 'repair it', reference: 'GDPR-1' });
     expect(error.message).toBe('It fails; hint: repair it');
     expect(new errors.StorageError('It fails').message).toBe('It fails');

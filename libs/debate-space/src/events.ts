@@ -80,6 +80,16 @@ export type DebateSpaceEvent =
       /** A file, or host and database. */
       readonly place: string | undefined;
     }
+  /**
+   * No storage key vouches for a record: it was written with another one, or somebody changed it in the database. It is
+   * neither executed nor believed. A reference and a receipt are reported once in each process.
+   */
+  | {
+      readonly type: 'record-unverified';
+      readonly record: 'reference' | 'receipt' | 'live session';
+      /** Of a reference or a receipt. */
+      readonly reference?: string;
+    }
   /** So many users are to be erased; they are durable. */
   | (ErasureEvent & {
       readonly type: 'erasure-requested';

@@ -27,10 +27,10 @@ export interface Verdict {
 export interface JudgeOptions {
   /** The major version of NestJS, where it is not the newest. */
   readonly nest?: string;
-  /** Where the logouts are kept. Default: in memory. */
-  readonly storage?: Partial<DebateSpaceModuleOptions>;
-  /** Default: all. */
-  readonly only?: readonly Promised[];
+  /** Opens the storage of another host. Default: in memory. */
+  readonly storage?: () => Promise<Partial<DebateSpaceModuleOptions>>;
+  /** The promises that a row is held to. Default: all. */
+  readonly only?: (cell: EndingCell) => readonly Promised[];
   /** The errors that nobody has caught since it was last asked: without the plugin they would not be there. */
   readonly uncaught?: () => readonly string[];
 }
@@ -41,43 +41,43 @@ const PLAYED_WITHIN_MS = 40_000;
 /** A user who is told of twice within this time harms nobody. */
 const TWICE_WITHIN_MS = 1_000;
 
-export async function judge(cell: EndingCell, n: number, options: JudgeOptions = {}): Promise<Verdict> {
-  const { only = promises } = options;
+async function judge(
+  cell: EndingCell,
+  n: number,
+  service: DebateSpaceSimulator,
+  options: JudgeOptions,
+): Promise<Verdict> {
   const wrong: string[] = [];
   const checked = new Set<Promised>();
-  const service = await startService();
   let seen: Watched | undefined;
   const run = (how: Promised, work: () => Promise<unknown>): Promise<unknown> =>
     within(PLAYED_WITHIN_MS, work()).catch((error: unknown) => wrong.push(`${how}: ${String(error)}`));
-  try {
-    await run('told', async () => {
-      seen = await watched(cell, service, options.storage);
-      checked.add('told');
-      wrong.push(...toldWrongly(cell, seen, options.nest).map((text) => `told: ${text}`));
-      const { later = false, laterOn } = cell.ending;
-      if (seen.stored === undefined || later || laterOn === `nest${options.nest ?? ''}`) return;
-      checked.add('stored');
-      if (!seen.stored) wrong.push('stored: the answer was whole before the logout was stored');
-    });
-    if (only.includes('same'))
-      await run('same', async () => {
-        const plain = await play(cell, {});
-        checked.add('same');
-        if (seen) wrong.push(...difference(plain, seen.played).map((text) => `same: ${text}`));
-        if (!only.includes('contained')) return;
-        const names = Object.keys(breakages);
-        const name = names[n % names.length] ?? '';
-        const { options: more, ...broken } = breakages[name]?.() ?? {};
-        options.uncaught?.();
-        const played = await play(cell, { ...broken, debateSpace: using(service, more) });
-        await pause(5); // what is thrown in a timer is thrown by then
-        checked.add('contained');
-        const lost = [...difference(plain, played), ...(options.uncaught?.() ?? [])];
-        wrong.push(...lost.map((text) => `contained, when ${name}: ${text}`));
-      });
-  } finally {
-    await service.stop();
-  }
+  await run('told', async () => {
+    seen = await watched(cell, service, await options.storage?.());
+    checked.add('told');
+    wrong.push(...toldWrongly(cell, seen, options.nest).map((text) => `told: ${text}`));
+    const { later = false, laterOn } = cell.ending;
+    if (seen.stored === undefined || later || laterOn === `nest${options.nest ?? ''}`) return;
+    checked.add('stored');
+    if (!seen.stored) wrong.push('stored: the answer was whole before the logout was stored');
+  });
+  const wanted = options.only?.(cell) ?? promises;
+  if (!wanted.includes('same')) return { checked: [...checked], wrong };
+  await run('same', async () => {
+    const plain = await play(cell, {});
+    checked.add('same');
+    if (seen) wrong.push(...difference(plain, seen.played).map((text) => `same: ${text}`));
+    if (!wanted.includes('contained')) return;
+    const names = Object.keys(breakages);
+    const name = names[n % names.length] ?? '';
+    const { options: more, ...broken } = breakages[name]?.() ?? {};
+    options.uncaught?.();
+    const played = await play(cell, { ...broken, debateSpace: using(service, more) });
+    await pause(5); // what is thrown in a timer is thrown by then
+    checked.add('contained');
+    const lost = [...difference(plain, played), ...(options.uncaught?.() ?? [])];
+    wrong.push(...lost.map((text) => `contained, when ${name}: ${text}`));
+  });
   return { checked: [...checked], wrong };
 }
 
@@ -100,6 +100,8 @@ async function watched(
   const logouts = new Set<string>();
   const at = new Map<string, number[]>();
   const reports = cell.ending.reports ?? ['alice'];
+  const before = service.received.logouts.length;
+  const told = (): string[] => service.received.logouts.slice(before).map(nameOf);
   let [stored, isLate]: [boolean | undefined, boolean] = [undefined, false];
   let nameOf = (uid: string): string => uid;
   // A busy machine is no storage that is away.
@@ -122,23 +124,21 @@ async function watched(
       stored = logouts.size >= reports.length;
     },
     told: async (loggedOut) => {
-      isLate = !(await heard(service, loggedOut, nameOf));
+      isLate = !(await heard(service, loggedOut, told));
     },
   };
   const played = await play(cell, options);
-  return { played, told: service.received.logouts.map(nameOf), at, isLate, stored };
+  return { played, told: told(), at, isLate, stored };
 }
 
 /** @returns whether the service has heard of all of them */
 async function heard(
   service: DebateSpaceSimulator,
   uids: readonly string[],
-  nameOf: (uid: string) => string,
+  told: () => readonly string[],
 ): Promise<boolean> {
-  const missing = (): number =>
-    uids.filter((uid) => !service.received.logouts.some((told) => nameOf(told) === uid)).length;
   try {
-    while (missing() > 0) {
+    while (uids.some((uid) => !told().includes(uid))) {
       const count = service.received.of('logout').length + 1;
       await service.received.waitFor('logout', { count, timeoutMs: TOLD_WITHIN_MS });
     }
@@ -263,18 +263,19 @@ async function within(ms: number, work: Promise<unknown>): Promise<unknown> {
   });
 }
 
-/** Judges some rows at a time. @param told called with each verdict */
+/** Judges some rows at a time, each lane with a service of its own. @param told called with each verdict */
 export async function judgeAll(
   cells: readonly EndingCell[],
   lanes: number,
   options: JudgeOptions,
-  told: (cell: EndingCell, verdict: Verdict) => void,
+  told: (cell: EndingCell, verdict: Verdict) => unknown,
 ): Promise<void> {
   let next = 0;
   const lane = async (): Promise<void> => {
+    await using service = await startService();
     for (let n = next++; n < cells.length; n = next++) {
       const cell = cells[n];
-      if (cell) told(cell, await judge(cell, n, options));
+      if (cell) await told(cell, await judge(cell, n, service, options));
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));

@@ -12,7 +12,7 @@ import type { DebateSpaceEvent, ErasureMode } from '../../../libs/debate-space/s
 import { LogoutQueues } from '../../../libs/debate-space/src/logout/logout-queues.js';
 import { LogoutRepository } from '../../../libs/debate-space/src/logout/logout-repository.js';
 import { Secret } from '../../../libs/debate-space/src/secrets/secret.js';
-import { uidCipher } from '../../../libs/debate-space/src/secrets/uid-cipher.js';
+import { Keyring } from '../../../libs/debate-space/src/secrets/keyring.js';
 import { LEASE_MS, type Storage } from '../../../libs/debate-space/src/storage/storage.js';
 
 export const DAY_MS = 86_400_000;
@@ -31,7 +31,7 @@ export class ErasureRoom {
   beforeErase: BeforeErase = () => undefined;
   /** Called between the host's answer and the request. */
   beforeSending: () => Promise<unknown> = () => Promise.resolve();
-  readonly uids;
+  readonly keyring: Keyring;
   readonly repository: ErasureRepository;
   readonly control: ErasureControl;
   readonly worker: ErasureWorker;
@@ -41,11 +41,11 @@ export class ErasureRoom {
     storageKeys: readonly string[] = ['a key'],
   ) {
     const emit = (event: DebateSpaceEvent): void => void this.events.push(event);
-    this.uids = uidCipher(
+    this.keyring = new Keyring(
       storageKeys.map((key) => new Secret(key)),
       'app',
     );
-    this.repository = new ErasureRepository(storage, this.uids, 7 * DAY_MS);
+    this.repository = new ErasureRepository(storage, this.keyring, emit, 7 * DAY_MS);
     this.control = new ErasureControl(this.repository, emit);
     const calls = {
       prepare: () => Promise.resolve(undefined),
@@ -70,7 +70,7 @@ export class ErasureRoom {
       giveUpAfterMs: GIVE_UP_AFTER_MS,
       overdueAgesMs: [7 * DAY_MS, 21 * DAY_MS],
     };
-    const queue = new LogoutRepository(storage, this.uids, DAY_MS);
+    const queue = new LogoutRepository(storage, this.keyring, DAY_MS);
     const queues = new LogoutQueues(queue, undefined);
     this.worker = new ErasureWorker(options, emit, this.repository, attempt, { leftMs: 0 }, queues);
   }

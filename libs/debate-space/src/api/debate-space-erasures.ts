@@ -119,7 +119,7 @@ export class DebateSpaceErasures {
    * With a `transaction` as in {@link DebateSpaceErasures.request}: when it rejects, the host must roll back. Two such transactions that have
    * users in common may deadlock; the host then repeats one of them (40P01).
    *
-   * @param source uids, read as they are needed, and never held. Text has to be parsed first: docs/lists-of-users.md
+   * @param source uids, read as they are needed, and never held. Parse text first: docs/erasure-recipes.md
    * @throws {@link InvalidArgumentError} for an item that is no uid, with its number; when the list has no user, and then
    * nothing is stored; when the storage has no `transaction`
    * @throws {@link ErasureError} when the reference stands for something else
@@ -231,5 +231,6 @@ export class DebateSpaceErasures {
 /** A `StorageError` names the erasure, so that the caller can look whether it was stored. */
 function withReference(error: unknown, reference: string): unknown {
   if (!(error instanceof StorageError)) return error;
-  return new StorageError(`Erasure ${reference}: ${error.problem}`, error.hint, reference);
+  const { problem, hint, unreachable } = error;
+  return new StorageError(`Erasure ${reference}: ${problem}`, hint, { unreachable, reference });
 }

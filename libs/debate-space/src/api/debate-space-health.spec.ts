@@ -15,14 +15,15 @@ interface Parts {
   readonly overdueMs?: () => Promise<number | undefined>;
   /** `undefined`: the process has no worker. */
   readonly stalledMs?: number | undefined;
+  readonly unverified?: number;
 }
 
 /** Loaded in each test, so that it imports the Terminus of the test. */
-async function healthOf({ stats, overdueMs, stalledMs }: Parts = {}) {
+async function healthOf({ stats, overdueMs, stalledMs, unverified = 0 }: Parts = {}) {
   const { DebateSpaceHealth } = await import('./debate-space-health.js');
   return new DebateSpaceHealth({
     outbox: { stats: stats ?? (() => Promise.resolve(empty)) },
-    erasures: { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)) },
+    erasures: { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)), unverified },
     pause: { leftMs: 0 },
     watch: { isEmptied: false },
     runner: stalledMs === undefined ? undefined : { stalledMs },

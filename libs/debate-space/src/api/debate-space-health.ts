@@ -32,7 +32,7 @@ export type HealthIndicatorResult = Record<string, { status: 'up' | 'down' } & R
 /** @internal */
 export interface HealthParts {
   readonly outbox: Pick<DebateSpaceOutbox, 'stats'>;
-  readonly erasures: Pick<ErasureRepository, 'overdueMs'>;
+  readonly erasures: Pick<ErasureRepository, 'overdueMs' | 'unverified'>;
   readonly pause: Pick<ServicePause, 'leftMs'>;
   readonly watch: Pick<StorageWatch, 'isEmptied'>;
   /** Absent in a process without a worker. */
@@ -82,6 +82,8 @@ export class DebateSpaceHealth {
       const days = Math.floor(oldestErasureMs / DAY_MS);
       problems.push(`an erasure is overdue, requested ${days} days ago; see: npx debate-space erasures list`);
     }
+    if (erasures.unverified > 0)
+      problems.push(`${erasures.unverified} erasures are unverified; see: npx debate-space erasures list`);
     const isDown = Math.max(stalledMs, unreadableMs ?? -Infinity) > downAfterMs;
     return { state: isDown ? 'down' : problems.length > 0 ? 'degraded' : 'up', problems, stats };
   }

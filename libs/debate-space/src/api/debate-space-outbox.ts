@@ -115,7 +115,7 @@ export class DebateSpaceOutbox {
 
   /**
    * Delivers what is due in the storage, although `worker` is `false`: logouts first, then erasures within the rate limit. For
-   * serverless functions and cron (docs/serverless.md). Requests that are under way when the time is over may still arrive; they
+   * serverless functions and cron (docs/deploying.md). Requests that are under way when the time is over may still arrive; they
    * are due again 30 s after their lease began. The shutdown of the app ends it, too: what is sent by then gets its answer.
    * @returns when nothing is due any more, or when the time is over
    * @throws {InvalidArgumentError} for a `timeoutMs` out of range, and with `memoryStorage()`, which other processes cannot fill

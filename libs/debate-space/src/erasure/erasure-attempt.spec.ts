@@ -9,7 +9,8 @@ import type { BeforeErase } from './erasure.js';
 
 const BEFORE_ERASE_TIMEOUT_MS = 30_000;
 const erasure = { uid: 'alice', mode: 'delete', reference: 'r' } as const;
-const claim = { subject: 'hash', attempts: 0, failures: 0, uncertain: false, rejections: 0 } as Claim;
+const untried = { attempts: 0, failures: 0, uncertain: undefined, rejections: 0 };
+const claim = { subject: 'hash', ...untried } as Partial<Claim> as Claim;
 const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
 const yes = (): Promise<boolean> => Promise.resolve(true);
 
@@ -43,8 +44,8 @@ describe('an attempt at an erasure', () => {
   });
 
   it.each([
-    { uncertain: false, outcome: 'not-found' },
-    { uncertain: true, outcome: 'erased' },
+    { uncertain: undefined, outcome: 'not-found' },
+    { uncertain: 'sent', outcome: 'erased' },
   ])('takes a 404 for $outcome', async ({ uncertain, outcome }) => {
     const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claim, uncertain });
     expect(result).toMatchObject({ outcome, status: 404 });

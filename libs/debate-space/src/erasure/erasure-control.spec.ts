@@ -77,9 +77,9 @@ describe('a reference', () => {
     await room.ask('r', ['alice', 'bob', 'carol']);
     const [alice, bob] = (await storage.claim('erasure', 2)).claims;
     if (!alice || !bob) throw new Error('nothing is due');
-    for (const claim of [alice, bob]) await storage.markSending(claim);
-    const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: true, cause: '503' };
-    await storage.park(alice, 'a hint', progress);
+    for (const claim of [alice, bob]) await room.repository.markSending(claim);
+    const progress = { attempts: 1, failures: 1, rejections: 0, isUncertain: true, cause: '503' };
+    await room.repository.park(alice, 'a hint', progress);
     expect(await room.control.cancel('r')).toMatchObject({ waiting: 1, canceled: 2, failed: 0 });
     expect(room.events).toMatchObject([{ type: 'erasure-canceled', count: 2 }]);
     const [receipt, ...others] = await room.receipts('r');

@@ -1,26 +1,26 @@
-import * as v from 'valibot';
 import { ErasureError, invalidArgument } from '../errors.js';
-import type { DebateSpaceEvent, ErasureMode } from '../events.js';
-import type { UidCipher } from '../secrets/uid-cipher.js';
+import type { Emit, ErasureMode } from '../events.js';
+import type { Keyring, Part } from '../secrets/keyring.js';
 import {
   erasureId,
+  referenceKey,
+  type Added,
   type Claim,
+  type EndedUser,
   type Erasure,
   type ErasureRequests,
   type HostTransaction,
   type Job,
+  type ListPart,
   type NewErasure,
+  type Progress,
   type Reference,
   type ReferenceStatus,
   type Storage,
 } from '../storage/storage.js';
-import type {
-  ErasureReceipt,
-  ErasureState,
-  ErasureStatus,
-  PendingErasure,
-  RetryingErasure,
-} from './erasure.js';
+import type { ErasureReceipt, ErasureStatus, PendingErasure } from './erasure.js';
+import { receiptOf, receiptText, type ErasureEnd } from './erasure-receipt.js';
+import { retryingOf, statusOf } from './erasure-status.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
 const NO_TRANSACTIONS =
@@ -29,37 +29,46 @@ const NO_TRANSACTIONS =
 
 const PER_PAGE = 100;
 const MAX_SUBJECTS = 1_000;
-
-/** How one user's erasure ends. */
-export type ErasureEnd = Readonly<Pick<ErasureReceipt, 'outcome' | 'status' | 'loggedOut' | 'reason'>>;
+/** How often a change of a reference is tried while other processes change it as well. */
+const MAX_TRIES = 10;
+/** How many unverified rows are remembered, so that each is reported once. */
+const MAX_REPORTED = 1_000;
+/** The mark of a reference that was canceled although it was not genuine. */
+const NO_MARK = '-';
 
 /** An erasure that has not ended. */
 export interface OpenErasure {
   readonly uid: string;
   readonly reference: string;
   readonly mode: ErasureMode;
-  /** Whether it will be carried out as things stand: neither paused, parked, canceled nor part of an incomplete list. */
+  /** Whether it will be executed as things stand: genuine, neither paused, parked, canceled nor part of an incomplete list. */
   readonly running: boolean;
 }
 
-/** What a receipt says that its job has no column for. The reference may be requested again later, by somebody else. */
-const DETAILS = v.object({
-  status: v.optional(v.number()),
-  loggedOut: v.boolean(),
-  reason: v.optional(v.string()),
-  requestedBy: v.optional(v.string()),
-  requestedAt: v.number(),
-});
-const DETAILS_JSON = v.pipe(v.string(), v.parseJson(), DETAILS);
+/** A request for the erasure of a user or a list, without the uids. */
+export type NamedRequest = Pick<Reference, 'reference' | 'mode'> & {
+  readonly requestedBy?: string | undefined;
+};
 
-/** The erasures of an application: seals and opens their uids, and reads them as hosts know them. */
+/** What the mark of a reference vouches for. */
+type Meaning = Omit<Reference, 'mark' | 'started' | 'finishedAt' | 'total' | 'counts'>;
+
+/**
+ * The erasures of an application in its storage. Everything that an erasure is executed by is sealed or marked when it is
+ * written, and verified when it is read.
+ */
 export class ErasureRepository {
   readonly #listeners = new Set<() => void>();
+  /** Rows that were reported, and the unfinished references among them. */
+  readonly #reported = new Set<string>();
+  readonly #unverified = new Set<string>();
+  #verified: Reference | undefined;
 
   /** @param overdueAfterMs the age at which a reference that is not finished is overdue, in milliseconds */
   constructor(
     readonly storage: Storage,
-    private readonly uids: UidCipher,
+    private readonly keyring: Keyring,
+    private readonly emit: Emit,
     private readonly overdueAfterMs: number,
   ) {}
 
@@ -72,6 +81,8 @@ export class ErasureRepository {
   changed(): void {
     for (const listener of this.#listeners) listener();
   }
+
+  // ---- requests
 
   /**
    * What requests change: the storage, or its part in a transaction that the host has open.
@@ -86,23 +97,136 @@ export class ErasureRepository {
     return requests;
   }
 
-  /** Users to be added, each once. Their uids open in this reference and mode only. */
-  seal(reference: string, mode: ErasureMode, uids: readonly string[]): readonly NewErasure[] {
-    return [...new Set(uids)].map((uid) => {
-      const [subject = '', ...former] = this.uids.hashes(uid);
-      const id = erasureId(reference, subject);
-      const sealed = this.uids.seal(uid, { kind: 'erasure', id, uidHash: subject, mode });
-      return { id, subject, formerIds: former.map((hash) => erasureId(reference, hash)), sealed };
-    });
+  /**
+   * Adds users to a reference, each once. Their uids open in this reference and mode only.
+   * @param known the reference as the last part of the list has left it
+   * @throws {@link ErasureError} if the record of the reference was changed by somebody else
+   */
+  async add(
+    requests: ErasureRequests,
+    { reference, mode, requestedBy }: NamedRequest,
+    uids: readonly string[],
+    list?: ListPart,
+    known?: Reference,
+  ): Promise<Added> {
+    const requestedAt = Date.now();
+    const given = { reference, mode, requestedBy, requestedAt };
+    const users = [...new Set(uids)].map((uid) => this.#sealed(reference, mode, uid));
+    const isNew = {
+      ...{ ...given, key: referenceKey(reference), isList: list !== undefined },
+      ...{ complete: list?.isLast ?? true, paused: false, canceled: false },
+    };
+    for (let tries = 1; ; tries += 1) {
+      if (known && !this.#isGenuine(known)) throw conflictError(UNVERIFIED);
+      // A list is completed, a finished reference begins anew.
+      const next = known
+        ? { ...known, ...(list ? { complete: true } : { requestedBy, requestedAt }) }
+        : isNew;
+      const added = await requests.addErasures({ ...given, list, known, mark: this.#mark(next) }, users);
+      if (added.conflict !== 'changed' || tries === MAX_TRIES) return added;
+      known = added.reference;
+    }
   }
 
-  /** @returns `undefined` when no key opens the uid, or when somebody without a key has changed the row */
-  open({ id, subject, sealed, reference: of }: Claim): PendingErasure | undefined {
-    if (!of || id !== erasureId(of.reference, subject)) return undefined;
+  #sealed(reference: string, mode: ErasureMode, uid: string): NewErasure {
+    const [subject = '', ...former] = this.keyring.hashes('erasure', uid);
+    const id = erasureId(reference, subject);
+    const sealed = this.keyring.seal(uid, 'erasure', id, subject, mode);
+    return { id, subject, formerIds: former.map((hash) => erasureId(reference, hash)), sealed };
+  }
+
+  // ---- genuine rows
+
+  #mark(meaning: Meaning): string {
+    return this.keyring.mark('reference', ...partsOf(meaning));
+  }
+
+  /** Whether a process with a storage key has written what this reference means. Reports it, if not. */
+  #isGenuine(found: Reference): boolean {
+    const { key, reference, mark } = found;
+    const isGenuine = this.keyring.isMarked(mark, 'reference', ...partsOf(found));
+    if (isGenuine || found.finishedAt !== undefined) this.#unverified.delete(key);
+    else this.#unverified.add(key);
+    if (!isGenuine) this.#report('reference', key, reference);
+    return isGenuine;
+  }
+
+  #report(record: 'reference' | 'receipt', id: string, reference: string): void {
+    if (this.#reported.has(id) || this.#reported.size === MAX_REPORTED) return;
+    this.#reported.add(id);
+    this.emit({ type: 'record-unverified', record, reference });
+  }
+
+  /** @returns `undefined` if no key vouches for the job and its reference, or opens the uid */
+  #pending({ id, subject, sealed, uncertain }: Job, of: Reference): PendingErasure | undefined {
     const { mode, reference, requestedBy } = of;
-    const uid = this.uids.open(sealed, { kind: 'erasure', id, uidHash: subject, mode });
-    if (uid === undefined) return undefined;
-    return { uid, mode, reference, ...(requestedBy !== undefined && { requestedBy }) };
+    const isOf = id === erasureId(reference, subject) && this.#isGenuine(of);
+    const isSent = uncertain === undefined || this.keyring.isMarked(uncertain, 'uncertain', id);
+    const uid = isOf && isSent ? this.keyring.open(sealed, 'erasure', id, subject, mode) : undefined;
+    return uid === undefined
+      ? undefined
+      : { uid, mode, reference, ...(requestedBy !== undefined && { requestedBy }) };
+  }
+
+  /** Verifies some of the references, the newest first, and continues with the next call. */
+  async verifySome(): Promise<void> {
+    const page = await this.storage.references(PER_PAGE, this.#verified);
+    for (const found of page) this.#isGenuine(found);
+    this.#verified = page.length === PER_PAGE ? page.at(-1) : undefined;
+  }
+
+  /** How many unfinished references are known that nothing is done for, because their marks do not fit. */
+  get unverified(): number {
+    return this.#unverified.size;
+  }
+
+  // ---- work
+
+  /** @returns what to erase; `undefined` if no storage key vouches for the record: then nothing may be sent */
+  open(claim: Claim): PendingErasure | undefined {
+    const { reference: of } = claim;
+    // Nobody claims users of a list that is not complete, unless somebody moves them to another queue.
+    return of && (of.complete || of.canceled) ? this.#pending(claim, of) : undefined;
+  }
+
+  /** Immediately before the request is sent. @returns `false` if nothing may be sent: it was paused or canceled since */
+  markSending(claim: Claim): Promise<boolean> {
+    return this.storage.markSending(claim, this.#uncertain(claim));
+  }
+
+  /** Ends an erasure with its receipt. */
+  async finish(claim: Claim, end: ErasureEnd, attempts: number): Promise<EndedUser> {
+    const { reference } = claim;
+    if (!reference) throw new TypeError('An erasure without a reference is never executed');
+    const ended = await this.#finish(claim, reference, end, attempts);
+    this.changed();
+    return ended;
+  }
+
+  #finish(job: Job, of: Reference, end: ErasureEnd, attempts: number): Promise<EndedUser> {
+    const { mode, requestedBy, requestedAt } = of;
+    const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
+    const uncertain = job.uncertain !== undefined && !isDone ? (true as const) : undefined;
+    const receipt = { mode, requestedBy, requestedAt, doneAt: Date.now(), attempts, ...end, uncertain };
+    return this.storage.finishErasure(job, end.outcome, attempts, receiptText(this.keyring, job, receipt));
+  }
+
+  /** @param isUncertain whether an attempt of which no answer came may have erased the user */
+  retry(claim: Claim, delayMs: number, progress: JobProgress): Promise<void> {
+    return this.storage.retry(claim, delayMs, this.#progress(claim, progress));
+  }
+
+  async park(claim: Claim, hint: string, progress: JobProgress): Promise<void> {
+    await this.storage.park(claim, hint, this.#progress(claim, progress));
+    this.changed();
+  }
+
+  #progress(claim: Claim, { isUncertain, ...progress }: JobProgress): Progress {
+    return { ...progress, uncertain: isUncertain ? (claim.uncertain ?? this.#uncertain(claim)) : undefined };
+  }
+
+  #uncertain({ id }: Job): string {
+    return this.keyring.mark('uncertain', id);
   }
 
   /** The unfinished erasures of these users, under all storage keys. @param requests see {@link within} */
@@ -110,53 +234,119 @@ export class ErasureRepository {
     uids: readonly string[],
     requests: ErasureRequests = this.storage,
   ): Promise<readonly OpenErasure[]> {
-    const uidOf = new Map(uids.flatMap((uid) => this.uids.hashes(uid).map((hash) => [hash, uid] as const)));
+    const uidOf = new Map(
+      uids.flatMap((uid) => this.keyring.hashes('erasure', uid).map((hash) => [hash, uid] as const)),
+    );
     const subjects = [...uidOf.keys()];
     const found: OpenErasure[] = [];
     for (let from = 0; from < subjects.length; from += MAX_SUBJECTS) {
       const some = await requests.erasuresOf(subjects.slice(from, from + MAX_SUBJECTS), 'open');
       for (const { job, reference: of } of some) {
-        const running = job.state === 'waiting' && of.complete && !of.paused && !of.canceled;
+        const isDue = job.state === 'waiting' && of.complete && !of.paused && !of.canceled;
+        const running = isDue && this.#pending(job, of) !== undefined;
         found.push({ uid: uidOf.get(job.subject) ?? '', reference: of.reference, mode: of.mode, running });
       }
     }
     return found;
   }
 
+  // ---- changes of a reference
+
+  /** @returns whether this changed it: a finished or unverified reference stays as it is */
+  async setPaused(reference: string, paused: boolean): Promise<boolean> {
+    for (let tries = 1; tries <= MAX_TRIES; tries += 1) {
+      const found = await this.#found(reference);
+      if (found.finishedAt !== undefined || found.paused === paused || !this.#isGenuine(found)) return false;
+      if (!(await this.storage.setPaused(found, paused, this.#mark({ ...found, paused })))) continue;
+      this.changed();
+      return true;
+    }
+    throw conflictError(BUSY);
+  }
+
+  /** Makes the parked users due again. */
+  async retryParked(reference: string): Promise<void> {
+    while ((await this.storage.retryErasures(reference)) > 0);
+    this.changed();
+  }
+
+  /**
+   * Cancels a reference, also if it is not genuine, or what a process that died has left of it.
+   * @returns the reference if it is finished by this
+   */
+  async cancel(reference: string): Promise<Reference | undefined> {
+    for (;;) {
+      const found = await this.#found(reference);
+      const next = { ...found, canceled: true, paused: false };
+      const mark = this.#isGenuine(found) ? this.#mark(next) : NO_MARK;
+      const { more, uncertain, finished } = await this.storage.cancelErasures(found, mark);
+      const ended = [{ finished }];
+      for (const job of uncertain)
+        ended.push(await this.#finish(job, found, { outcome: 'canceled', loggedOut: false }, job.attempts));
+      const last = ended.find((each) => each.finished)?.finished;
+      if (more && !last) continue;
+      this.changed();
+      return last;
+    }
+  }
+
+  /** Unfinished references that have passed one of these ages, each once for each age over all processes. */
+  claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
+    return this.storage.claimOverdue(agesMs);
+  }
+
+  // ---- what hosts see
+
   /**
    * @param requests see {@link within}
    * @throws {@link ErasureError} when there is no such reference
    */
   async status(reference: string, requests: ErasureRequests = this.storage): Promise<ErasureStatus> {
-    const found = isReference(reference) ? await requests.reference(reference) : undefined;
-    if (!found)
-      throw new ErasureError(
-        'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
-        'there is no erasure of this reference here; see DebateSpaceErasures.list()',
-      );
+    const found = await this.#found(reference, requests);
     const retrying = found.paused || !found.retrying ? undefined : retryingOf(found.retrying);
-    return { ...this.statusOf(found), ...(retrying && { retrying }) };
+    return { ...this.#statusOf(found), ...(retrying && { retrying }) };
+  }
+
+  async #found(reference: string, requests: ErasureRequests = this.storage): Promise<ReferenceStatus> {
+    const found = isReference(reference) ? await requests.reference(reference) : undefined;
+    if (found) return found;
+    throw new ErasureError(
+      'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+      'there is no erasure of this reference here; see DebateSpaceErasures.list()',
+    );
   }
 
   async *list(): AsyncGenerator<ErasureStatus> {
     let page: readonly ReferenceStatus[] = [];
     do {
       page = await this.storage.references(PER_PAGE, page.at(-1));
-      for (const found of page) yield this.statusOf(found);
+      for (const found of page) yield this.#statusOf(found);
     } while (page.length === PER_PAGE);
+  }
+
+  #statusOf(found: ReferenceStatus): ErasureStatus {
+    const isOverdue = Date.now() - found.requestedAt > this.overdueAfterMs;
+    return statusOf({ ...found, isGenuine: this.#isGenuine(found), isOverdue });
   }
 
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
     let page: readonly Erasure[] = [];
     do {
       page = await this.storage.receipts(reference, PER_PAGE, page.at(-1)?.job.id);
-      yield* page.map(receiptOf);
+      for (const erasure of page) yield this.#receipt(erasure);
     } while (page.length === PER_PAGE);
   }
 
   /** Under all storage keys. */
   async *receiptsOf(uid: string): AsyncGenerator<ErasureReceipt> {
-    yield* (await this.storage.erasuresOf(this.uids.hashes(uid), 'done')).map(receiptOf);
+    for (const erasure of await this.storage.erasuresOf(this.keyring.hashes('erasure', uid), 'done'))
+      yield this.#receipt(erasure);
+  }
+
+  #receipt(erasure: Erasure): ErasureReceipt {
+    const receipt = receiptOf(this.keyring, erasure);
+    if (receipt.outcome === 'unverified') this.#report('receipt', erasure.job.id, receipt.reference);
+    return receipt;
   }
 
   /** How many users are not erased yet. */
@@ -175,50 +365,26 @@ export class ErasureRepository {
       return undefined; // the outbox reports a storage that cannot be reached
     }
   }
-
-  statusOf(found: Reference & { readonly parked: number }): ErasureStatus {
-    const { reference, mode, requestedBy, complete, requestedAt, finishedAt, total, counts } = found;
-    const open = openOf(found);
-    const failed = Math.min(found.parked, open);
-    return {
-      reference,
-      mode,
-      ...(requestedBy !== undefined && { requestedBy }),
-      state: stateOf(found, failed > 0 || this.#isOverdue(found)),
-      complete,
-      requestedAt: new Date(requestedAt),
-      ...(finishedAt !== undefined && { finishedAt: new Date(finishedAt) }),
-      total,
-      done: counts.erased,
-      notFound: counts['not-found'],
-      vetoed: counts.vetoed,
-      canceled: counts.canceled,
-      failed,
-      waiting: open - failed,
-    };
-  }
-
-  #isOverdue({ requestedAt }: Reference): boolean {
-    return Date.now() - requestedAt > this.overdueAfterMs;
-  }
 }
 
-/** What the storage keeps as the details of a finished erasure. */
-export function receiptDetails({ reference }: Claim, { status, loggedOut, reason }: ErasureEnd): string {
-  const { requestedBy, requestedAt } = reference ?? {};
-  return JSON.stringify({ status, loggedOut, reason, requestedBy, requestedAt });
+/** How far the work on a job has come, without the mark that says so. */
+export interface JobProgress extends Omit<Progress, 'uncertain'> {
+  readonly isUncertain: boolean;
 }
 
-export function finishedEvent(found: Reference): DebateSpaceEvent {
-  const { reference, mode, total, counts } = found;
-  const { erased: done, 'not-found': notFound, vetoed, canceled } = counts;
-  return { type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, canceled };
+const UNVERIFIED =
+  'no storageKey vouches for the record of this reference: it was written with another storageKey, or somebody changed it in ' +
+  'the database; cancel it, and give another reference';
+const BUSY = 'other calls change this reference at the moment; repeat the call';
+
+export function conflictError(problem: string): ErasureError {
+  return new ErasureError('ERR_DEBATE_SPACE_ERASURE_CONFLICT', problem);
 }
 
-/** How many are not finished: they wait, or are parked. */
-export function openOf({ total, counts }: Reference): number {
-  return total - counts.erased - counts['not-found'] - counts.vetoed - counts.canceled;
-}
+const partsOf = (of: Meaning): readonly Part[] => [
+  ...[of.key, of.reference, of.mode, of.requestedBy, of.isList, of.requestedAt],
+  ...[of.complete, of.paused, of.canceled],
+];
 
 /** Whether a value is text of this length, without control characters or lone surrogates. */
 export function isText(value: unknown, maxLength: number): value is string {
@@ -230,41 +396,4 @@ export function isText(value: unknown, maxLength: number): value is string {
 /** Whether a value can be a reference: it is shown beside others, and must not turn their text around. */
 export function isReference(value: unknown): value is string {
   return isText(value, 128) && !/\p{Bidi_Control}/u.test(value);
-}
-
-function stateOf(found: Reference, isOverdue: boolean): ErasureState {
-  if (found.finishedAt !== undefined)
-    return found.canceled && found.counts.canceled > 0 ? 'canceled' : 'done';
-  if (found.paused) return 'paused';
-  if (isOverdue) return 'overdue';
-  return found.started ? 'running' : 'waiting';
-}
-
-function retryingOf({ cause, dueAt = 0 }: Job): RetryingErasure | undefined {
-  if (cause === undefined) return undefined;
-  return dueAt > Date.now() ? { cause, nextAttemptAt: new Date(dueAt) } : { cause };
-}
-
-/** A receipt without details is that of a parked user whose reference was canceled. */
-function receiptOf({ job, reference: of }: Erasure): ErasureReceipt {
-  const { success, output } = v.safeParse(DETAILS_JSON, job.details);
-  const { requestedBy, requestedAt, status, loggedOut, reason } = success
-    ? output
-    : { ...of, loggedOut: false };
-  const outcome = job.outcome as ErasureReceipt['outcome'];
-  const isDone = outcome === 'erased' || outcome === 'not-found';
-  return {
-    reference: of.reference,
-    mode: of.mode,
-    ...(requestedBy !== undefined && { requestedBy }),
-    uidHash: job.subject,
-    requestedAt: new Date(requestedAt),
-    doneAt: new Date(job.endedAt ?? 0),
-    attempts: job.attempts,
-    outcome,
-    ...(status !== undefined && { status }),
-    loggedOut,
-    ...(reason !== undefined && { reason }),
-    ...(job.uncertain && !isDone && { uncertain: true }),
-  };
 }

@@ -2,13 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { ErasureRoom } from '#support/service/erasure-room.js';
 import { ErasureError, InvalidArgumentError } from '../errors.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
-import {
-  addUser,
-  countRequested,
-  namedRequest,
-  openReference,
-  type NamedRequest,
-} from './erasure-requests.js';
+import type { NamedRequest } from './erasure-repository.js';
+import { addUser, countRequested, namedRequest, openReference } from './erasure-requests.js';
 
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 const roomOf = () => new ErasureRoom(new MemoryStorage());

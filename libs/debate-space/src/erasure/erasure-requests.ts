@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import * as v from 'valibot';
-import { ErasureError, invalidArgument } from '../errors.js';
+import { invalidArgument, type ErasureError } from '../errors.js';
 import type { ErasureMode } from '../events.js';
-import type { Added, Conflict, ErasureRequests, ListPart } from '../storage/storage.js';
-import { isReference, isText, type ErasureRepository } from './erasure-repository.js';
+import type { Added, Conflict, ErasureRequests, ListPart, Reference } from '../storage/storage.js';
+import {
+  conflictError,
+  isReference,
+  isText,
+  type ErasureRepository,
+  type NamedRequest,
+} from './erasure-repository.js';
 import { chunksOf } from './uid-source.js';
 
 const USERS_PER_COMMIT = 250;
 
-/** What a request says beside the uids. */
-export type NamedRequest = v.InferOutput<typeof NAMED_REQUEST>;
 const NAMED_REQUEST = v.object({
   mode: v.picklist(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
   reference: v.custom<string>(
@@ -44,7 +48,7 @@ export async function addUser(
   request: NamedRequest,
   uid: string,
 ): Promise<boolean> {
-  return add(repository, requests, request, [uid], undefined);
+  return (await add(repository, requests, request, [uid])).isChange;
 }
 
 /**
@@ -61,14 +65,22 @@ export async function addList(
 ): Promise<boolean> {
   const reader = randomUUID();
   let [isFirst, isLast, isChange] = [true, false, false];
+  let known: Reference | undefined;
+  const addPart = async (some: readonly string[]): Promise<void> => {
+    const part = await add(repository, requests, request, some, { reader, isFirst, isLast }, known);
+    ({ isChange, known } = part);
+    isFirst = false;
+  };
   for await (const some of chunksOf(uids, USERS_PER_COMMIT)) {
     isLast = some.length < USERS_PER_COMMIT;
-    isChange = await add(repository, requests, request, some, { reader, isFirst, isLast });
-    isFirst = false;
+    await addPart(some);
   }
   if (isFirst) throw invalidArgument('requestErasure', 'the list has no user');
-  if (isLast) return isChange;
-  return add(repository, requests, request, [], { reader, isFirst, isLast: true });
+  if (!isLast) {
+    isLast = true;
+    await addPart([]);
+  }
+  return isChange;
 }
 
 /** The reference for which this erasure is requested already, and needs nobody's help. */
@@ -95,25 +107,26 @@ export async function countRequested(
 async function add(
   repository: ErasureRepository,
   requests: ErasureRequests,
-  { reference, mode, requestedBy }: NamedRequest,
+  request: NamedRequest,
   uids: readonly string[],
-  list: ListPart | undefined,
-): Promise<boolean> {
-  const erasures = repository.seal(reference, mode, uids);
-  const result = await requests.addErasures({ reference, mode, requestedBy, list }, erasures);
-  if (result.conflict !== undefined) throw conflict(result);
-  const isChange = result.added > 0 || result.completed;
+  list?: ListPart,
+  known?: Reference,
+): Promise<{ readonly isChange: boolean; readonly known: Reference }> {
+  const added = await repository.add(requests, request, uids, list, known);
+  if (added.conflict !== undefined) throw conflict(added);
+  const isChange = added.added > 0 || added.completed;
   if (isChange) repository.changed();
-  return isChange;
+  return { isChange, known: added.reference };
 }
 
-function conflict({ conflict, mode }: Extract<Added, { conflict: Conflict }>): ErasureError {
+function conflict({ conflict, reference }: Extract<Added, { conflict: Conflict }>): ErasureError {
   const problems: Readonly<Record<Conflict, string>> = {
-    mode: `this reference stands for another mode (${mode}); give another reference`,
+    changed: 'other calls change this reference at the moment; repeat the call',
+    mode: `this reference stands for another mode (${reference?.mode}); give another reference`,
     canceled: 'this reference was canceled; give another reference',
     incomplete: 'the list of this reference is not read to its end; give another reference',
     complete: 'this reference has another list, which is complete; give another reference',
     'other-reader': 'another call has begun to read a list for this reference',
   };
-  return new ErasureError('ERR_DEBATE_SPACE_ERASURE_CONFLICT', problems[conflict]);
+  return conflictError(problems[conflict]);
 }

@@ -4,26 +4,22 @@ import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobLaneOptions } from '../jobs/job-lane.js';
 import type { LogoutQueues } from '../logout/logout-queues.js';
 import type { ServicePause } from '../service/http/service-pause.js';
-import type { Claim, Progress, Storage } from '../storage/storage.js';
+import type { Claim, Storage } from '../storage/storage.js';
 import type { PendingErasure } from './erasure.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
-import { cancelUsers } from './erasure-control.js';
-import {
-  finishedEvent,
-  openOf,
-  receiptDetails,
-  type ErasureEnd,
-  type ErasureRepository,
-} from './erasure-repository.js';
+import type { ErasureEnd } from './erasure-receipt.js';
+import type { ErasureRepository, JobProgress } from './erasure-repository.js';
+import { finishedEvent, openOf } from './erasure-status.js';
 
 const UNREADABLE_HINT =
-  'no storageKey opens the uid of this user; restore the key that sealed it, or cancel the reference and request the ' +
-  'erasure again under another one';
+  'no storageKey opens the record of this user: it was written with another storageKey, or somebody changed it in the ' +
+  'database; restore the key that wrote it, or cancel the reference and request the erasure again under another one';
 const AFTER_THE_DELETION_MS = 60_000;
 /** An erasure that was paused, or waited behind a long list, may be too old at its first attempt: it has three in a row. */
 const LATE_FAILURES = 2;
 const LATE_DELAY_MS = 1_000;
 const DAY_MS = 86_400_000;
+const VERIFY_MS = 60_000;
 
 export interface WorkerOptions {
   readonly concurrency: number;
@@ -40,6 +36,7 @@ export class ErasureWorker implements JobLaneOptions {
   readonly breaker: CircuitBreaker;
   readonly storage: Storage;
   readonly #containment: Containment;
+  #verifiedAt = -Infinity;
 
   constructor(
     private readonly options: WorkerOptions,
@@ -63,31 +60,38 @@ export class ErasureWorker implements JobLaneOptions {
   }
 
   async execute(claim: Claim): Promise<void> {
-    const begun = performance.now();
-    const { storage } = this;
-    if (claim.reference?.paused) return storage.giveBack([claim]); // the process died that had claimed it before the pause
-    if (claim.reference?.canceled && !claim.uncertain) return this.#cancelRest(claim.reference.reference);
-    const erasure = this.repository.open(claim);
+    const startedAt = performance.now();
+    const { repository } = this;
+    const erasure = repository.open(claim);
     if (!erasure) {
       await this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);
       return;
     }
-    if (await this.#isToBeDeleted(erasure)) {
-      await storage.retry(claim, AFTER_THE_DELETION_MS, progressOf(claim));
-      return;
-    }
+    // The process that had claimed it died before the pause.
+    if (claim.reference?.paused) return this.storage.giveBack([claim]);
+    if (claim.reference?.canceled && claim.uncertain === undefined)
+      return this.#cancelRest(erasure.reference);
+    if (await this.#isToBeDeleted(erasure))
+      return repository.retry(claim, AFTER_THE_DELETION_MS, progressOf(claim));
     const markSending = async (): Promise<boolean> =>
-      !(await this.#isToBeDeleted(erasure)) && (await storage.markSending(claim));
+      !(await this.#isToBeDeleted(erasure)) && (await repository.markSending(claim));
     const result = await this.attempt.make(erasure, claim, markSending);
     if ('outcome' in result) await this.#finish(claim, erasure, result);
-    else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - begun);
+    else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - startedAt);
   }
 
-  /** Emits `erasure-overdue`. Over all processes, once for each reference and age. */
-  async reportOverdue(): Promise<void> {
-    const { options, storage, emit } = this;
+  /** Reports overdue references, over all processes once for each reference and age, and verifies some references. */
+  async maintain(): Promise<void> {
+    await this.#reportOverdue();
+    if (performance.now() - this.#verifiedAt < VERIFY_MS) return;
+    await this.repository.verifySome();
+    this.#verifiedAt = performance.now();
+  }
+
+  async #reportOverdue(): Promise<void> {
+    const { options, repository, emit } = this;
     for (;;) {
-      const overdue = await storage.claimOverdue(options.overdueAgesMs);
+      const overdue = await repository.claimOverdue(options.overdueAgesMs);
       if (overdue.length === 0) return;
       for (const found of overdue) {
         const { reference, mode, requestedAt } = found;
@@ -109,63 +113,61 @@ export class ErasureWorker implements JobLaneOptions {
 
   /** A process that died has left the rest of a canceled reference. */
   async #cancelRest(reference: string): Promise<void> {
-    const finished = await cancelUsers(this.repository, reference);
+    const finished = await this.repository.cancel(reference);
     if (finished) this.emit(finishedEvent(finished));
   }
 
   async #finish(claim: Claim, { uid, mode, reference }: PendingErasure, end: ErasureEnd): Promise<void> {
     const { outcome, status, loggedOut, reason = '' } = end;
-    const { repository, storage, emit } = this;
+    const { repository, emit } = this;
     const attempts = claim.attempts + Number(outcome !== 'vetoed');
     if (outcome !== 'vetoed') {
       this.breaker.record('success', '');
       const forget = () => this.logouts.forget(uid);
       await this.#containment.run('logouts of an erased user', forget, undefined);
     }
-    const details = receiptDetails(claim, end);
-    const { isNew, finished } = await storage.finishErasure(claim, outcome, attempts, details);
+    const { isNew, finished } = await repository.finish(claim, end, attempts);
     const which = { reference, mode, uidHash: claim.subject };
     if (isNew && outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
     else if (isNew) emit({ type: 'erasure-done', ...which, outcome, attempts, status, loggedOut });
     if (finished) emit(finishedEvent(finished));
-    repository.changed();
   }
 
   async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<void> {
     const { cause, others, brokenOff, delayMs, hint } = failed;
     const progress = progressOf(claim, failed);
     // The next process need not wait for the end of the lease.
-    if (brokenOff) return this.storage.retry(claim, 0, progress);
+    if (brokenOff) return this.repository.retry(claim, 0, progress);
     if (others === 'held-up') this.breaker.record('failure', cause);
     if (others === 'slower') this.breaker.rest(delayMs);
     const isLate = ageMs >= this.options.giveUpAfterMs;
     if (isLate && claim.failures >= LATE_FAILURES) return this.#park(claim, progress, cause, hint);
     const retryMs = isLate ? Math.min(delayMs, LATE_DELAY_MS) : delayMs;
-    await this.storage.retry(claim, retryMs, progress);
+    await this.repository.retry(claim, retryMs, progress);
     this.emit({ type: 'erasure-retrying', ...this.#about(claim, progress), cause, delayMs: retryMs });
   }
 
-  async #park(claim: Claim, progress: Progress, cause: string, hint: string): Promise<void> {
-    await this.storage.park(claim, hint, { ...progress, cause });
+  async #park(claim: Claim, progress: JobProgress, cause: string, hint: string): Promise<void> {
+    await this.repository.park(claim, hint, { ...progress, cause });
     this.emit({ type: 'erasure-parked', ...this.#about(claim, progress), cause, hint });
-    this.repository.changed();
   }
 
-  #about({ reference: of, subject: uidHash }: Claim, { attempts }: Progress) {
+  #about({ reference: of, subject: uidHash }: Claim, { attempts }: JobProgress) {
     const { reference = '', mode = 'anonymize' } = of ?? {};
     return { reference, mode, uidHash, attempts } as const;
   }
 }
 
 /** @param failed absent when no attempt was made */
-function progressOf(claim: Claim, failed?: FailedAttempt): Progress {
-  const { attempts, failures, rejections, uncertain, cause } = claim;
-  if (!failed) return { attempts, failures, rejections, uncertain, cause };
+function progressOf(claim: Claim, failed?: FailedAttempt): JobProgress {
+  const { attempts, failures, rejections, cause } = claim;
+  const isUncertain = claim.uncertain !== undefined;
+  if (!failed) return { attempts, failures, rejections, isUncertain, cause };
   return {
     attempts: attempts + Number(failed.sent),
     failures: failures + Number(!failed.brokenOff),
     rejections: failed.rejections,
-    uncertain: uncertain || failed.uncertain,
+    isUncertain: isUncertain || failed.uncertain,
     cause: failed.brokenOff ? cause : failed.cause,
   };
 }

@@ -22,9 +22,10 @@ export interface ErasureRequest {
 
 /**
  * `waiting`: nothing was done yet; `overdue`: waiting for longer than the first of `erasure.overdueAfterMs`, or with some
- * that failed for good; `done` and `canceled`: nothing more will be done.
+ * that failed for good; `done` and `canceled`: nothing more will be done; `unverified`: nothing is done, because no storage
+ * key vouches for the record: it was written with another one, or somebody changed it in the database.
  */
-export type ErasureState = 'waiting' | 'running' | 'paused' | 'done' | 'overdue' | 'canceled';
+export type ErasureState = 'waiting' | 'running' | 'paused' | 'done' | 'overdue' | 'canceled' | 'unverified';
 
 /** How the erasures of one reference stand. No personal data. `total` is the sum of all the counts after it. */
 export interface ErasureStatus {
@@ -84,7 +85,11 @@ export interface ErasureReceipt {
   readonly doneAt: Date;
   /** How many requests were sent, as far as it is known; none when vetoed immediately. */
   readonly attempts: number;
-  readonly outcome: ErasureOutcome;
+  /**
+   * `unverified`: no storage key vouches for this record. It was written with another one, or by somebody else: it proves
+   * nothing.
+   */
+  readonly outcome: ErasureOutcome | 'unverified';
   /** The HTTP status of the service's answer; 404 with `erased`: an earlier attempt had done it, and its answer was lost. */
   readonly status?: number;
   /** Whether the service took the logout that goes before the erasure. */

@@ -35,7 +35,7 @@ export interface ErasureDryRun {
 const ASKED_AT_ONCE = 250;
 const MAX_NUMBERS = 100;
 const HINT =
-  'hint: parse it first; docs/lists-of-users.md has recipes for CSV, NDJSON and lines ("Uids from a file")';
+  'hint: parse it first; docs/erasure-recipes.md has recipes for CSV, NDJSON and lines ("Uids from a file")';
 
 /**
  * Checks the items of a source one by one. Takes the next item when the one before is used up, and ends the source when

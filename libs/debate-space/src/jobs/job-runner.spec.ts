@@ -59,7 +59,10 @@ describe('the job runner', () => {
       await storage.addLogouts(rows.map((row) => ({ ...row, id: row.subject, details: 'logout' })));
     else
       await storage.addErasures(
-        { reference: 'r', mode: 'delete', requestedBy: undefined, list: undefined },
+        {
+          ...{ reference: 'r', mode: 'delete', requestedBy: undefined, requestedAt: 0, list: undefined },
+          ...{ known: await storage.reference('r'), mark: '' },
+        },
         rows.map((row) => ({ ...row, id: erasureId('r', row.subject), formerIds: [] })),
       );
     runner.wake(kind);

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Containment } from '../async/containment.js';
 import { StorageError } from '../errors.js';
+import { Keyring } from '../secrets/keyring.js';
 import { Secret } from '../secrets/secret.js';
 import type { FoundSession } from '../session-end/session-end.js';
 import { memoryStorage } from '../storage/memory-storage.js';
@@ -24,7 +25,10 @@ async function instances(keys: readonly [string[], string[]] = [['a storage key'
     (some) =>
       new LiveSessionTable(
         storage,
-        some.map((key) => new Secret(key)),
+        new Keyring(
+          some.map((key) => new Secret(key)),
+          'app',
+        ),
         find,
         containment,
       ),
@@ -33,6 +37,7 @@ async function instances(keys: readonly [string[], string[]] = [['a storage key'
   const sweep = (sessions = other): Promise<void> =>
     sweepExpired({
       ...{ storage, sessions, containment, find, sweepMs: 1 },
+      emit: ({ type }) => faults.push(type),
       recorder: {
         recordExpired: async (uid, add) => {
           if (await add(logout(`expired ${uid}`))) expired.push(uid);

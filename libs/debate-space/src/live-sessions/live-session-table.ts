@@ -1,11 +1,8 @@
-import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../async/containment.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import type { FoundSession, LiveSessions } from '../session-end/session-end.js';
-import type { Secret } from '../secrets/secret.js';
-import { Sealer } from '../secrets/sealer.js';
-import { hashKey, keyedHash } from '../secrets/uid-cipher.js';
+import type { Keyring } from '../secrets/keyring.js';
 import type { DueSession, LiveSession, NewLogout, Storage } from '../storage/storage.js';
 import { DAY_MS, renewalInterval } from './expiry-dates.js';
 
@@ -27,7 +24,12 @@ interface Registered {
   aliveAt: number;
 }
 
-const MAX_REMEMBERED = 10_000;
+/**
+ * Longer than any number of sessions that one process serves within {@link WRITE_AGAIN_MS}: each session that is not
+ * remembered costs a write with its next request. About 300 bytes each.
+ */
+const MAX_REMEMBERED = 100_000;
+const MAX_UNFORGOTTEN = 10_000;
 /** Requests of one session that overlap may touch it in another order than they were made. */
 const OVERLAP_MS = 1_000;
 /** Another process may have ended the session since, and the user may have logged in again with the same one. */
@@ -39,23 +41,19 @@ const WRITE_AGAIN_MS = 60_000;
  */
 export class LiveSessionTable implements LiveSessions {
   readonly #storage: Storage;
-  readonly #keys: readonly KeyObject[];
-  readonly #sealer: Sealer;
+  readonly #keyring: Keyring;
   readonly #find: FindSession;
   readonly #containment: Containment;
   /** What this process has registered, by session and user. */
   readonly #registered = new LRUCache<string, Registered>({ max: MAX_REMEMBERED });
   /** Ended sessions that the storage did not forget: a sweep would report them once more. */
-  readonly #unforgotten = new LRUCache<string, string>({ max: MAX_REMEMBERED });
+  readonly #unforgotten = new LRUCache<string, string>({ max: MAX_UNFORGOTTEN });
   /** Writes about one session keep the order of the calls. */
   readonly #order = new KeyedMutex();
 
-  /** @param keys the first one seals and hashes, all of them open */
-  constructor(storage: Storage, keys: readonly Secret[], find: FindSession, containment: Containment) {
+  constructor(storage: Storage, keyring: Keyring, find: FindSession, containment: Containment) {
     this.#storage = storage;
-    this.#keys = keys.map(hashKey);
-    const secrets = keys.map((key) => key.reveal());
-    this.#sealer = new Sealer(secrets, 'nestjs-debate-space: sealed session ids');
+    this.#keyring = keyring;
     this.#find = find;
     this.#containment = containment;
   }
@@ -112,7 +110,7 @@ export class LiveSessionTable implements LiveSessions {
 
   /** @returns `undefined` when no key opens it: then nobody can look for it */
   open({ id, subject, sealed }: LiveSession): UserSession | undefined {
-    const text = this.#sealer.open(sealed, boundTo(id, subject));
+    const text = this.#keyring.open(sealed, 'session', id, subject);
     return text === undefined ? undefined : (JSON.parse(text) as UserSession);
   }
 
@@ -148,15 +146,15 @@ export class LiveSessionTable implements LiveSessions {
 
   /** A session that was registered before the storage key changed has a row under the former key. */
   async #forgetFormer(sid: string, uid: string): Promise<void> {
-    for (const key of this.#keys.slice(1))
-      await this.#storage.gone(this.#rowOf({ sid, uid }, key), undefined);
+    for (const id of this.#keyring.hashes('session', sid, uid).slice(1))
+      await this.#storage.gone({ id, subject: '', sealed: '' }, undefined);
   }
 
-  #rowOf({ sid, uid }: UserSession, key = this.#keys[0]): LiveSession {
-    if (!key) throw new Error('there is no storage key');
-    const subject = keyedHash(key, 'uid', uid);
-    const id = keyedHash(key, 'session', keyOf(sid, uid));
-    return { id, subject, sealed: this.#sealer.seal(JSON.stringify({ sid, uid }), boundTo(id, subject)) };
+  #rowOf({ sid, uid }: UserSession): LiveSession {
+    const id = this.#keyring.hash('session', sid, uid);
+    const subject = this.#keyring.hash('session user', uid);
+    const sealed = this.#keyring.seal(JSON.stringify({ sid, uid }), 'session', id, subject);
+    return { id, subject, sealed };
   }
 
   /** @returns `undefined` when the storage does not answer */
@@ -177,4 +175,3 @@ export class LiveSessionTable implements LiveSessions {
 }
 
 const keyOf = (sid: string, uid: string): string => JSON.stringify([sid, uid]);
-const boundTo = (id: string, subject: string): string => `${id}\0${subject}`;

@@ -16,7 +16,7 @@ export interface DebateSpaceSessionOptions<Session extends object = SessionRecor
   store?: SessionStore | readonly SessionStore[] | undefined;
   /**
    * Sessions that live in a cookie: cookie-session, iron-session, `@fastify/secure-session`, a JWT
-   * (docs/cookie-sessions.md). @defaultValue `[]`
+   * (docs/sessions.md#sessions-in-a-cookie). @defaultValue `[]`
    */
   cookies?: readonly SessionCookie[] | undefined;
   /**

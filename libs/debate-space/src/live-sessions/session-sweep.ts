@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Containment } from '../async/containment.js';
+import type { Emit } from '../events.js';
 import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import type { DueSession, Storage } from '../storage/storage.js';
 import { nextLook } from './expiry-dates.js';
@@ -10,6 +11,7 @@ export interface SweepContext {
   readonly sessions: LiveSessionTable;
   readonly recorder: Pick<LogoutRecorder, 'recordExpired'>;
   readonly containment: Containment;
+  readonly emit: Emit;
   readonly find: FindSession;
   /** How often the sweep runs, in milliseconds. */
   readonly sweepMs: number;
@@ -47,9 +49,10 @@ export async function sweepExpired(context: SweepContext): Promise<void> {
 }
 
 async function lookAt(due: DueSession, context: SweepContext): Promise<void> {
-  const { storage, sessions, recorder, find, sweepMs } = context;
+  const { storage, sessions, recorder, find, sweepMs, emit } = context;
   const session = sessions.open(due);
   if (!session) {
+    emit({ type: 'record-unverified', record: 'live session' });
     await storage.gone(due, undefined, due.token);
     return;
   }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { Secret } from '../secrets/secret.js';
-import { uidCipher } from '../secrets/uid-cipher.js';
+import { Keyring } from '../secrets/keyring.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { Storage } from '../storage/storage.js';
 import type { DeliveryAnswer } from './delivery-policy.js';
@@ -10,7 +10,7 @@ import { LogoutDelivery, serviceEvents } from './logout-delivery.js';
 import { LogoutRepository } from './logout-repository.js';
 
 const HOUR = 3_600_000;
-const cipher = (key: string) => uidCipher([new Secret(key)], 'app');
+const cipher = (key: string) => new Keyring([new Secret(key)], 'app');
 
 let storage: Storage;
 let logouts: LogoutRepository;
@@ -50,7 +50,7 @@ describe('a logout', () => {
     await deliver({ status: 200 });
     expect(events).toMatchObject([{ type: 'logout-delivered', uid: 'alice', attempts: 1 }]);
     expect(await logouts.history('alice')).toMatchObject([{ state: 'delivered', attempts: 1 }]);
-    const [job] = await storage.logoutsOf(cipher('a storage key of a test').hashes('alice'));
+    const [job] = await storage.logoutsOf(cipher('a storage key of a test').hashes('logout', 'alice'));
     expect(job?.sealed).toBe('');
   });
 

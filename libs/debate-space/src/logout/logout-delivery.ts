@@ -87,7 +87,7 @@ export class LogoutDelivery {
     }
     const { pauseMs, rejections } = decision;
     if (pauseMs > 0) await this.#pause(logouts, pauseMs);
-    const progress = { attempts, failures: claim.failures + 1, rejections, uncertain: false, cause };
+    const progress = { attempts, failures: claim.failures + 1, rejections, uncertain: undefined, cause };
     if (decision.action === 'retry') {
       await storage.retry(claim, decision.delayMs, progress);
       onRetry();

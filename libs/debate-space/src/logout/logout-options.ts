@@ -13,7 +13,7 @@ export type LogoutClaims = (
 export interface DebateSpaceLogoutOptions {
   /**
    * `'direct'`: each end of a session is sent to the service. `'oidc'`: no session is watched and nothing is sent
-   * automatically, because the identity provider notifies the service (section 4.5; docs/identity-providers.md). The options
+   * automatically, because the identity provider notifies the service (section 4.5; docs/stateless-logins.md#openid-connect). The options
    * of `session` are then refused at boot, because they would have no effect.
    * @defaultValue `'direct'`
    */

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { StorageError } from '../errors.js';
 import type { DebateSpaceEvent } from '../events.js';
 import { Secret } from '../secrets/secret.js';
-import { uidCipher } from '../secrets/uid-cipher.js';
+import { Keyring } from '../secrets/keyring.js';
 import type { SessionEnd } from '../session-end/session-end.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { Storage } from '../storage/storage.js';
@@ -20,7 +20,7 @@ const silent = <T>(): Promise<T> => new Promise(() => undefined);
  * @param isDurable whether there is a memory beside the storage
  */
 async function recording(broken: Partial<Storage> = {}, isDurable = true) {
-  const uids = uidCipher([new Secret('a storage key of a test')], 'app');
+  const uids = new Keyring([new Secret('a storage key of a test')], 'app');
   const { storage } = await memoryStorage().open('app');
   const { storage: inMemory } = await memoryStorage().open('app');
   const own = { ...broken };

@@ -1,4 +1,4 @@
-import type { UidCipher } from '../secrets/uid-cipher.js';
+import type { Keyring } from '../secrets/keyring.js';
 import { endedAtOf, type Job, type NewLogout, type Storage } from '../storage/storage.js';
 import type { EndReason } from '../events.js';
 
@@ -57,32 +57,27 @@ const isOutcome = (text = ''): text is keyof typeof OUTCOMES => text in OUTCOMES
 
 /** The logouts of an application in a storage, with their uids sealed. */
 export class LogoutRepository {
-  readonly #uids: UidCipher;
+  readonly #keyring: Keyring;
   readonly #historyRetentionMs: number;
 
   constructor(
     readonly storage: Storage,
-    uids: UidCipher,
+    keyring: Keyring,
     historyRetentionMs: number,
   ) {
-    this.#uids = uids;
+    this.#keyring = keyring;
     this.#historyRetentionMs = historyRetentionMs;
   }
 
   /** The row of a logout, which the storage takes. */
   rowOf({ id, uid, reason }: LogoutEntry): NewLogout {
-    const subject = this.#uids.hash(uid);
-    return {
-      id,
-      subject,
-      sealed: this.#uids.seal(uid, { kind: 'logout', id, uidHash: subject }),
-      details: reason,
-    };
+    const subject = this.#keyring.hash('logout', uid);
+    return { id, subject, sealed: this.#keyring.seal(uid, 'logout', id, subject, reason), details: reason };
   }
 
   /** @returns `undefined` when no storage key opens the uid, or when somebody without a key has changed the row */
   entryOf({ id, subject, sealed, details }: Job): LogoutEntry | undefined {
-    const uid = this.#uids.open(sealed, { kind: 'logout', id, uidHash: subject });
+    const uid = this.#keyring.open(sealed, 'logout', id, subject, details);
     return uid === undefined ? undefined : { id, uid, reason: details as EndReason, endedAt: endedAtOf(id) };
   }
 
@@ -107,7 +102,7 @@ export class LogoutRepository {
 
   /** What happened to a user's logouts, the earliest end first. */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
-    const jobs = await this.storage.logoutsOf(this.#uids.hashes(uid));
+    const jobs = await this.storage.logoutsOf(this.#keyring.hashes('logout', uid));
     const since = Date.now() - this.#historyRetentionMs;
     const kept = jobs.filter(({ state, endedAt = 0 }) => state !== 'done' || endedAt > since);
     return kept.map(historyEntry);
@@ -115,7 +110,7 @@ export class LogoutRepository {
 
   /** Ends all waiting and parked logouts of a user who is erased. */
   async forget(uid: string): Promise<void> {
-    await this.storage.supersedeLogouts(this.#uids.hashes(uid));
+    await this.storage.supersedeLogouts(this.#keyring.hashes('logout', uid));
   }
 }
 

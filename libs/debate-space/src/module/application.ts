@@ -6,7 +6,7 @@ import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
 import { optionProblem } from '../options/option-problem.js';
 import { SecretKeyError, Secret, type SecretSource } from '../secrets/secret.js';
-import { uidCipher, type UidCipher } from '../secrets/uid-cipher.js';
+import { Keyring } from '../secrets/keyring.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { JobKind, OpenStorage, Storage } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
@@ -21,7 +21,7 @@ export class Application {
   /** Names the kind of jobs that this process has just added: there is work. */
   readonly added = new Subject<JobKind>();
   readonly storage: Storage;
-  readonly uids: UidCipher;
+  readonly keyring: Keyring;
   readonly watch: StorageWatch;
 
   private constructor(
@@ -30,14 +30,13 @@ export class Application {
     /** The value of `secretKey` at boot: a function may return another one later. */
     readonly bootSecretKey: Secret,
     readonly opened: OpenStorage,
-    /** Of the uids in the storage. The first one encrypts and hashes, all of them decrypt and find. */
-    readonly keys: readonly Secret[],
+    keys: readonly Secret[],
     /** Takes the logouts that the storage does not take in time. Absent when the storage is memory itself. */
     readonly memory: Storage | undefined,
   ) {
     setMaxListeners(0, this.shutdown.signal); // every call that is under way listens
     this.storage = opened.storage;
-    this.uids = uidCipher(keys, applicationKey(options.applicationName));
+    this.keyring = new Keyring(keys, applicationKey(options.applicationName));
     this.watch = new StorageWatch(opened.storage, opened.place, this.emit);
   }
 
@@ -110,9 +109,11 @@ function keysOf({ storage: engine, storageKey }: ResolvedOptions, { key }: OpenS
   return [...new Set(own === undefined ? given : [...given, own])].map((each) => new Secret(each));
 }
 
-/** The name of the application, so that a rotated key hides nothing; one of other characters has a hash at its end. */
-function applicationKey(applicationName: string): string {
-  if (/^[\w-]{1,64}$/.test(applicationName)) return applicationName;
-  const hash = createHash('sha256').update(applicationName).digest('base64url').slice(0, 16);
+/**
+ * Names the rows of an application. A hash of the whole name ends each key, so that no two names share one; before it comes
+ * what an operator recognizes. Independent of the keys, so that a rotated key hides nothing.
+ */
+export function applicationKey(applicationName: string): string {
+  const hash = createHash('sha256').update(applicationName).digest('hex').slice(0, 24);
   return `${applicationName.replace(/[^\w-]/g, '_').slice(0, 32)}-${hash}`;
 }

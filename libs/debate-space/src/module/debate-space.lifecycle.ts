@@ -109,7 +109,7 @@ function serverlessWarning({ storage, worker }: ResolvedOptions): string | undef
   const variable = SERVERLESS.find((name) => (process.env[name] ?? '') !== '');
   if (variable === undefined || (!worker && !OF_ONE_PROCESS.has(storage.name))) return undefined;
   return (
-    `${variable} is set: a worker stands still after each answer, and the storages memory and sqlite are lost with the process; ` +
-    'hint: use postgresStorage() or mysqlStorage() with worker: false, and a worker elsewhere (docs/serverless.md)'
+    `${variable} is set: the platform freezes a worker after each answer, and the storages memory and sqlite are lost with the process; ` +
+    'hint: use postgresStorage() or mysqlStorage() with worker: false, and a worker elsewhere (docs/deploying.md)'
   );
 }

@@ -101,6 +101,13 @@ export class EventLog {
       'error',
       `the storage was emptied: the logouts and erasures that waited in ${place} are lost; hint: see "The storage was emptied" in docs/troubleshooting.md, then restart the app`,
     ],
+    'record-unverified': ({ record, reference }) =>
+      this.#once(
+        'error',
+        `no storageKey vouches for a ${record}${reference === undefined ? '' : ` of erasure ${reference}`}: it was written with ` +
+          'another storageKey, or somebody changed it in the database; nothing is done for it; hint: see "Records that ' +
+          'nobody vouches for" in docs/troubleshooting.md',
+      ),
     'storage-recovered': () => ['log', 'the outbox takes logouts again'],
     'shutdown-incomplete': ({ pending, lost }) =>
       lost

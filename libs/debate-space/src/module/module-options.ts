@@ -31,7 +31,7 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
   /**
    * Encrypts the uids in the storage (AES-256-GCM) and hashes them (HMAC-SHA-256): at least 16 characters without a comma,
    * from `openssl rand -base64 32`, for example; neither the API key nor the secret key. Of several keys the first one encrypts and
-   * hashes; all of them decrypt and find (docs/storage-keys.md#rotating-the-storage-key). `postgresStorage` and
+   * hashes; all of them decrypt and find (docs/storage.md#rotating-the-storage-key). `postgresStorage` and
    * `mysqlStorage` require a key. `sqliteStorage` makes one next to its file, which stays the last one.
    * @defaultValue none
    */
@@ -41,7 +41,7 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
   /** How logouts are signed and delivered. */
   logout?: DebateSpaceLogoutOptions | undefined;
   /**
-   * Where logouts wait for delivery, and erasures until they are done (docs/choosing-a-storage.md). A crash or a restart
+   * Where logouts wait for delivery, and erasures until they are done (docs/storage.md). A crash or a restart
    * empties `memoryStorage()`. @defaultValue `memoryStorage()`
    */
   storage?: StorageEngine | undefined;

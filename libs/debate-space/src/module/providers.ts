@@ -87,7 +87,7 @@ function assemble(
   route: LogoutRoute,
   adapterHost: HttpAdapterHost,
 ) {
-  const { options, storage, memory, uids, emit, added, watch } = application;
+  const { options, storage, memory, keyring, emit, added, watch } = application;
   const { http, logout, erasure, applicationName, apiKey, baseUrl, secretKey, secretKeyEncoding } = options;
   const shutdownSignal = application.shutdown.signal;
 
@@ -98,14 +98,14 @@ function assemble(
   const { issuer = applicationName, audience = apiKey.reveal(), storageTimeoutMs, giveUpAfterMs } = logout;
   const signer = new LogoutTokenSigner({ ...logout, secretKey, secretKeyEncoding, issuer, audience });
   const sender = new LogoutSender(signer, route, http.timeoutMs, shutdownSignal, emit);
-  const logoutsIn = (place: Storage) => new LogoutRepository(place, uids, logout.historyRetentionMs);
+  const logoutsIn = (place: Storage) => new LogoutRepository(place, keyring, logout.historyRetentionMs);
   const queues = new LogoutQueues(logoutsIn(storage), memory && logoutsIn(memory));
   const breaker = new CircuitBreaker(logout.concurrency, serviceEvents(emit));
   const onAdded = added.next.bind(added, 'logout');
   const delivery = new LogoutDelivery({ breaker, sender, giveUpAfterMs, emit, onRetry: onAdded, pause });
 
   const overdueAgesMs = [...erasure.overdueAfterMs, erasure.giveUpAfterMs].toSorted((a, b) => a - b);
-  const repository = new ErasureRepository(storage, uids, Math.min(...overdueAgesMs));
+  const repository = new ErasureRepository(storage, keyring, emit, Math.min(...overdueAgesMs));
   repository.onChange(added.next.bind(added, 'erasure'));
   if (!options.storage.durable) {
     const stop = repository.onChange(() => {

@@ -61,7 +61,7 @@ export class Runners {
   }
 
   async #maintain(): Promise<void> {
-    await this.erasures.reportOverdue();
+    await this.erasures.maintain();
     if (performance.now() - this.#prunedAt < PRUNE_MS) return;
     const { options, storage } = this.application;
     const keep = {

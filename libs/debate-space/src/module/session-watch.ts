@@ -18,16 +18,17 @@ export class SessionWatch {
   readonly #sweep?: () => Promise<void>;
   #sweeping: Promise<void> | undefined;
 
-  constructor({ options, emit, storage, keys }: Application, recorder: LogoutRecorder) {
+  constructor({ options, emit, storage, keyring }: Application, recorder: LogoutRecorder) {
     const { expiry, ...session } = options.session;
     const { signal } = this.#shutdown;
     const containment = new Containment(emit);
     const find = (sid: string): Promise<readonly FoundSession[]> => this.watcher.find(sid);
     const sweepMs = expiry === false || options.logout.mode !== 'direct' ? undefined : expiry.sweepMs;
     if (sweepMs !== undefined) {
-      const sessions = new LiveSessionTable(storage, keys, find, containment);
+      const sessions = new LiveSessionTable(storage, keyring, find, containment);
       this.#liveSessions = sessions;
-      this.#sweep = () => keepSweeping({ storage, sessions, recorder, containment, find, sweepMs, signal });
+      this.#sweep = () =>
+        keepSweeping({ storage, sessions, recorder, containment, emit, find, sweepMs, signal });
     }
     this.watcher = new SessionEndWatcher({
       ...session,

@@ -114,7 +114,7 @@ export function newJob(
     attempts: 0,
     failures: 0,
     rejections: 0,
-    uncertain: false,
+    uncertain: undefined,
     cause: undefined,
     state: 'waiting',
     dueAt: undefined,
@@ -125,18 +125,13 @@ export function newJob(
   };
 }
 
-export function newReference(
-  request: NewReference,
-  key: string,
-  now: number,
-  singles: JobQueue,
-): ReferenceRow {
-  const { reference, mode, requestedBy, list } = request;
+export function newReference(request: NewReference, key: string, singles: JobQueue): ReferenceRow {
+  const { reference, mode, requestedBy, requestedAt, list, mark } = request;
   const isList = list !== undefined;
   const state = { complete: !isList, paused: false, canceled: false, started: false, finishedAt: undefined };
   const counts = { erased: 0, 'not-found': 0, vetoed: 0, canceled: 0 };
   return {
-    reference: { key, reference, mode, requestedBy, isList, requestedAt: now, ...state, total: 0, counts },
+    reference: { key, reference, mode, requestedBy, isList, requestedAt, mark, ...state, total: 0, counts },
     jobs: new Map(),
     queue: isList ? new DueHeap() : singles,
     reader: undefined,

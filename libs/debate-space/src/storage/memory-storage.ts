@@ -27,6 +27,7 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
+  MAX_PAUSE_MS,
   referenceKey,
   type Added,
   type CanceledUsers,
@@ -178,7 +179,7 @@ export class MemoryStorage implements Storage {
 
   async pause(kind: JobKind, ms: number): Promise<void> {
     const now = this.#now();
-    this.#pausedUntil[kind] = Math.max(this.#pausedUntil[kind], now + ms);
+    this.#pausedUntil[kind] = Math.max(this.#pausedUntil[kind], now + Math.min(ms, MAX_PAUSE_MS));
   }
 
   async counts(kind: JobKind): Promise<Counts> {
@@ -198,26 +199,29 @@ export class MemoryStorage implements Storage {
   async addErasures(request: NewReference, erasures: readonly NewErasure[]): Promise<Added> {
     const now = this.#now();
     const key = referenceKey(request.reference);
-    const row = this.#references.get(key) ?? newReference(request, key, now, this.#queues.erasure);
+    const { requestedAt, requestedBy, list, mark } = request;
+    const known = this.#references.get(key);
+    if (!known && (request.known ?? list?.isFirst === false))
+      return { conflict: request.known ? 'changed' : 'other-reader', reference: undefined };
+    const row = known ?? newReference(request, key, this.#queues.erasure);
     const { reference, jobs } = row;
-    const { mode, requestedBy, list } = request;
     const isNew = ({ id, formerIds }: NewErasure): boolean =>
       ![id, ...formerIds].some((known) => jobs.has(known));
     const added = [...new Map(erasures.filter(isNew).map((erasure) => [erasure.id, erasure])).values()];
-    const conflict = conflictOf(reference, row.reader, request, added.length > 0);
-    if (conflict) return { conflict, mode: reference.mode };
+    const conflict = conflictOf(reference, row.reader, request, !known, added.length > 0);
+    if (conflict) return { conflict, reference: structuredClone(reference) };
     if (list?.isFirst === true) row.reader = list.reader;
     const completed = list?.isLast === true && !reference.complete;
-    if (completed) reference.complete = true;
+    if (completed) Object.assign(reference, { complete: true, mark });
     if (added.length > 0 && reference.finishedAt !== undefined) {
-      Object.assign(reference, { finishedAt: undefined, requestedAt: now, requestedBy });
+      Object.assign(reference, { finishedAt: undefined, requestedAt, requestedBy, mark });
       row.overdueMs = 0;
       this.#references.delete(key); // it is the newest now
     }
     this.#references.set(key, row);
     for (const erasure of added) this.#add(newJob('erasure', erasure, '', now), row, row.queue);
     reference.total += added.length;
-    return { added: added.length, completed, mode };
+    return { added: added.length, completed, reference: structuredClone(reference) };
   }
 
   async erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]> {
@@ -231,16 +235,17 @@ export class MemoryStorage implements Storage {
       .flatMap(erasureOf);
   }
 
-  async markSending(claim: Claim): Promise<boolean> {
+  async markSending(claim: Claim, mark: string): Promise<boolean> {
     const [row] = this.#held([claim]);
     const reference = row?.list?.reference;
-    if (!reference || reference.paused || (reference.canceled && !row.job.uncertain)) return false;
-    row.job.uncertain = reference.started = true;
+    if (!reference || reference.mark !== claim.reference?.mark) return false;
+    row.job.uncertain = mark;
+    reference.started = true;
     return true;
   }
 
   async finishErasure(
-    { id }: Claim,
+    { id }: Pick<Job, 'id'>,
     outcome: ErasureOutcome,
     attempts: number,
     details: string,
@@ -259,11 +264,11 @@ export class MemoryStorage implements Storage {
     return row && statusOf(row);
   }
 
-  async setPaused(reference: string, paused: boolean): Promise<boolean> {
+  async setPaused({ key, mark: known }: Reference, paused: boolean, mark: string): Promise<boolean> {
     const now = this.#now();
-    const row = this.#references.get(referenceKey(reference));
-    if (!row || row.reference.finishedAt !== undefined || row.reference.paused === paused) return false;
-    row.reference.paused = paused;
+    const row = this.#references.get(key);
+    if (!row || row.reference.finishedAt !== undefined || row.reference.mark !== known) return false;
+    Object.assign(row.reference, { paused, mark });
     if (!paused) this.#resume(row, now);
     return true;
   }
@@ -275,21 +280,24 @@ export class MemoryStorage implements Storage {
     return some.length;
   }
 
-  async cancelErasures(reference: string): Promise<CanceledUsers> {
+  async cancelErasures({ key, mark: known }: Reference, mark: string): Promise<CanceledUsers> {
     const now = this.#now();
-    const row = this.#references.get(referenceKey(reference));
-    if (!row || row.reference.finishedAt !== undefined) return { more: false, finished: undefined };
+    const row = this.#references.get(key);
+    if (!row || row.reference.finishedAt !== undefined)
+      return { more: false, uncertain: [], finished: undefined };
     const { reference: canceled, jobs } = row;
-    if (canceled.paused) this.#resume(row, now);
-    Object.assign(canceled, { canceled: true, paused: false });
-    const unsent = [...jobs.values()].filter(({ job }) => job.state === 'waiting' && !job.uncertain);
-    const some = [...parkedOf(row), ...unsent].slice(0, STEP);
-    for (const one of some) {
-      if (one.job.uncertain) this.#end(one, 'canceled');
-      else this.#remove(one);
-      canceled.counts.canceled += 1;
+    if (!canceled.canceled) {
+      if (canceled.mark !== known) return { more: true, uncertain: [], finished: undefined };
+      if (canceled.paused) this.#resume(row, now);
+      Object.assign(canceled, { canceled: true, paused: false, mark });
     }
-    return { more: some.length === STEP, finished: settle(row, now) };
+    const parked = parkedOf(row).slice(0, STEP);
+    const waiting = [...jobs.values()].filter(({ job }) => job.state === 'waiting' && !job.uncertain);
+    const removed = [...waiting.slice(0, STEP), ...parked.filter(({ job }) => !job.uncertain)];
+    for (const one of removed) this.#remove(one);
+    canceled.counts.canceled += removed.length;
+    const uncertain = parked.filter(({ job }) => job.uncertain).map(jobOf);
+    return { more: waiting.length >= STEP || parked.length > 0, uncertain, finished: settle(row, now) };
   }
 
   async references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]> {

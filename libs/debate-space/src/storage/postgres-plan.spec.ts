@@ -49,11 +49,11 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
 
   const jobs = `INSERT INTO debate_space_jobs (id, app, kind, queue, subject, state, details, attempts, failures, rejections,
     uncertain, since, due_at, ended_at, sealed) SELECT`;
-  const waiting = `${jobs} 'app/w' || n, 'app', 'logout', 'app/logout', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
+  const waiting = `${jobs} 'app/w' || n, 'app', 'logout', 'app/logout', 's' || n, 'waiting', '', 0, 0, 0, NULL, n, n, NULL, 'sealed'
     FROM generate_series(1, $1::int) n`;
-  const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logout', 's' || n, 'done', '', 1, 0, 0, 0, n, NULL, n, ''
+  const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logout', 's' || n, 'done', '', 1, 0, 0, NULL, n, NULL, n, ''
     FROM generate_series(1, $1::int) n`;
-  const erasures = `${jobs} 'app/r.' || n, 'app', 'erasure', 'app/erasure', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
+  const erasures = `${jobs} 'app/r.' || n, 'app', 'erasure', 'app/erasure', 's' || n, 'waiting', '', 0, 0, 0, NULL, n, n, NULL, 'sealed'
     FROM generate_series(1, $1::int) n`;
   const sessions = `INSERT INTO debate_space_sessions (id, app, subject, expires_at, due_at, sealed)
     SELECT 'app/s' || n, 'app', 's' || n, n, n, 'sealed' FROM generate_series(1, $1::int) n`;

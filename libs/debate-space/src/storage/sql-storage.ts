@@ -1,8 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { StorageError } from '../errors.js';
 import { Batches } from './batches.js';
 import type { Columns, Database, Query, Row } from './database.js';
-import { SCHEMA_VERSION, type Table } from './schema.js';
+import type { Table } from './schema.js';
 import {
   COUNTERS,
   END,
@@ -20,6 +19,7 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
+  MAX_PAUSE_MS,
   referenceKey,
   type Added,
   type CanceledUsers,
@@ -104,16 +104,8 @@ export class SqlStorage implements Storage {
     if (within) this.within = (transaction) => new SqlStorage(within(transaction), application, { prefix });
   }
 
-  /** @throws {@link StorageError} when the tables are those of a newer version */
+  /** Marks the storage, if nobody has. */
   async open(): Promise<void> {
-    await this.#addFact('version', SCHEMA_VERSION);
-    const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = 'version'`);
-    if (Number(row?.value) > SCHEMA_VERSION) {
-      throw new StorageError(
-        `The tables of the storage have version ${Number(row?.value)}, and this version of nestjs-debate-space knows ${SCHEMA_VERSION}`,
-        'update nestjs-debate-space in this app',
-      );
-    }
     await this.#addFact(this.#id('birth'), randomInt(2 ** 47));
   }
 
@@ -216,7 +208,7 @@ export class SqlStorage implements Storage {
   }
 
   async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
-    const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${this.#now}`;
+    const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${this.#now} AND value <= ${this.#now} + ${MAX_PAUSE_MS}`;
     const isRunning = kind === 'erasure' ? `AND ${this.#isRunning}` : '';
     const rows = await this.#database.take({
       table: this.#jobs,
@@ -254,7 +246,7 @@ export class SqlStorage implements Storage {
       `(SELECT due_at FROM ${this.#jobs} WHERE queue = ${queue} AND ${where} ORDER BY due_at LIMIT 1)`;
     const lists = ` UNION ALL SELECT ${first('r.id')} FROM ${this.#references} r WHERE ${RUNNING_LISTS}`;
     const dues = `SELECT ${first('?')} AS due${kind === 'erasure' ? lists : ''}`;
-    const pause = `(SELECT value FROM ${this.#facts} WHERE id = ?)`;
+    const pause = `(SELECT value FROM ${this.#facts} WHERE id = ? AND value <= ${this.#now} + ${MAX_PAUSE_MS})`;
     const [row] = await this.#rows(
       `SELECT ${this.#now} AS at, MIN(due) AS due, ${pause} AS paused_until FROM (${dues}) AS dues`,
       [this.#id(`${kind}-paused-until`), this.#id(kind), ...(kind === 'erasure' ? [this.#application] : [])],
@@ -294,11 +286,9 @@ export class SqlStorage implements Storage {
     const id = this.#id(`${kind}-paused-until`);
     await this.#addFact(id, 0);
     const until = `${this.#now} + ?`;
-    await this.#query(`UPDATE ${this.#facts} SET value = ${until} WHERE id = ? AND value < ${until}`, [
-      ms,
-      id,
-      ms,
-    ]);
+    const isShorter = `(value < ${until} OR value > ${this.#now} + ${MAX_PAUSE_MS})`;
+    const text = `UPDATE ${this.#facts} SET value = ${until} WHERE id = ? AND ${isShorter}`;
+    await this.#query(text, [ms, id, ms]);
   }
 
   async counts(kind: JobKind): Promise<Counts> {
@@ -332,51 +322,76 @@ export class SqlStorage implements Storage {
   // ---- erasures
 
   addErasures(request: NewReference, erasures: readonly NewErasure[]): Promise<Added> {
-    const { mode, list } = request;
+    const { list, mark } = request;
     const id = this.#id(referenceKey(request.reference));
     return this.#database.transaction(async (query): Promise<Added> => {
-      if (list?.isFirst !== false) await this.#insertReference(query, id, request);
+      const mayBeNew = request.known === undefined && list?.isFirst !== false;
+      const isNew = mayBeNew && (await this.#insertReference(query, id, request)) === 1;
       const row = await this.#reference(query, id, this.#database.forUpdate);
-      if (!row) return { conflict: 'other-reader', mode };
+      if (!row) return { conflict: request.known ? 'changed' : 'other-reader', reference: undefined };
       const known = referenceOf(row);
       const added = await this.#unknown(query, erasures);
       // Before anything is changed: a conflict leaves nothing in a transaction of the host's.
-      const conflict = conflictOf(known, row.reader, request, added.length > 0);
-      if (conflict) return { conflict, mode: known.mode };
+      const conflict = conflictOf(known, row.reader, request, isNew, added.length > 0);
+      if (conflict) return { conflict, reference: known };
       const count = await this.#insertErasures(query, row, added);
       const completed = list?.isLast === true && !known.complete;
       const isReopened = count > 0 && known.finishedAt !== undefined;
-      const reopened = `, finished_at = NULL, requested_at = ${this.#now}, overdue_ms = 0, requested_by = ?`;
+      const reference: Reference = {
+        ...known,
+        total: known.total + count,
+        complete: known.complete || completed,
+        mark: completed || isReopened ? mark : known.mark,
+        ...(isReopened && {
+          finishedAt: undefined,
+          requestedAt: request.requestedAt,
+          requestedBy: request.requestedBy,
+        }),
+      };
       await query(
-        `UPDATE ${this.#references} SET total = total + ?, complete = ?, reader = ? ${isReopened ? reopened : ''} WHERE id = ?`,
+        `UPDATE ${this.#references} SET total = total + ?, complete = ?, reader = ?, mark = ?, requested_at = ?, requested_by = ?
+         ${isReopened ? ', finished_at = NULL, overdue_ms = 0' : ''} WHERE id = ?`,
         [
           count,
-          Number(known.complete || completed),
+          Number(reference.complete),
           list?.isFirst === true ? list.reader : row.reader,
-          ...(isReopened ? [request.requestedBy ?? null] : []),
+          reference.mark,
+          reference.requestedAt,
+          reference.requestedBy ?? null,
           id,
         ],
       );
-      return { added: count, completed };
+      return { added: count, completed, reference };
     });
   }
 
-  async #insertReference(query: Query, id: string, given: NewReference): Promise<void> {
-    const { reference, mode, requestedBy = null, list } = given;
+  /** @returns 1, or 0 if the reference is there already */
+  #insertReference(query: Query, id: string, given: NewReference): Promise<number> {
+    const { reference, mode, requestedBy = null, requestedAt, list, mark } = given;
     const isList = Number(list !== undefined);
-    const request = { id: '?', app: '?', name: '?', mode: '?', requested_by: '?', requested_at: this.#now };
+    const request = {
+      id: '?',
+      app: '?',
+      mark: '?',
+      name: '?',
+      mode: '?',
+      requested_by: '?',
+      requested_at: '?',
+    };
     const columns = { ...request, is_list: '?', reader: '?', complete: '?', ...UNSTARTED };
     const row = [
       id,
       this.#application,
+      mark,
       reference,
       mode,
       requestedBy,
+      requestedAt,
       isList,
       list?.reader ?? null,
       1 - isList,
     ];
-    await this.#insertNew(query, this.#references, columns, [row]);
+    return this.#insertNew(query, this.#references, columns, [row]);
   }
 
   /** @returns those whom a reference has not, under no key */
@@ -424,15 +439,18 @@ export class SqlStorage implements Storage {
     });
   }
 
-  async markSending(claim: Claim): Promise<boolean> {
+  async markSending(claim: Claim, mark: string): Promise<boolean> {
     // No lock on the reference: a request that is about to be sent cannot be told from one that was.
-    const running = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.paused = 0 AND (r.canceled = 0 OR uncertain = 1)`;
-    const where = `id = ? AND token = ? AND EXISTS (${running})`;
-    const values = [this.#id(claim.id), claim.token];
-    const { count } = await this.#query(`UPDATE ${this.#jobs} SET uncertain = 1 WHERE ${where}`, values);
+    const asClaimed = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.mark = ?`;
+    const where = `id = ? AND token = ? AND EXISTS (${asClaimed})`;
+    const values = [this.#id(claim.id), claim.token, claim.reference?.mark ?? ''];
+    const { count } = await this.#query(
+      `UPDATE ${this.#jobs} SET uncertain = 1, uncertain_mark = ? WHERE ${where}`,
+      [mark, ...values],
+    );
     // Some drivers of MySQL do not count rows that have the value already.
-    const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain = 1`;
-    if (count === 0 && (await this.#rows(marked, values)).length === 0) return false;
+    const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain_mark = ?`;
+    if (count === 0 && (await this.#rows(marked, [...values, mark])).length === 0) return false;
     if (claim.reference?.started === false) {
       const start = `UPDATE ${this.#references} SET started = 1 WHERE id = ? AND started = 0`;
       await this.#query(start, [this.#id(claim.reference.key)]);
@@ -441,16 +459,16 @@ export class SqlStorage implements Storage {
   }
 
   finishErasure(
-    claim: Claim,
+    job: Pick<Job, 'id'>,
     outcome: ErasureOutcome,
     attempts: number,
-    details: string,
+    receipt: string,
   ): Promise<EndedUser> {
-    const id = this.#id(claim.id);
+    const id = this.#id(job.id);
     return this.#database.transaction(async (query) => {
       const set = `${END}, outcome = ?, attempts = ?, details = ?, ended_at = ${this.#now}`;
       const text = `UPDATE ${this.#jobs} SET ${set} WHERE id = ? AND state <> 'done'`;
-      const isNew = (await query(text, [outcome, attempts, details, id])).count === 1;
+      const isNew = (await query(text, [outcome, attempts, receipt, id])).count === 1;
       const reference = id.slice(0, id.indexOf('.'));
       return { isNew, finished: isNew ? await this.#countUsers(query, reference, outcome, 1) : undefined };
     });
@@ -495,17 +513,17 @@ export class SqlStorage implements Storage {
     return ['id > ? AND id < ?', rangeOf(String(id))];
   }
 
-  async setPaused(reference: string, paused: boolean): Promise<boolean> {
+  async setPaused({ key, mark: known }: Reference, paused: boolean, mark: string): Promise<boolean> {
     const set = paused ? 'paused = 1' : `paused = 0, resumed_at = ${this.#now}`;
-    const where = `id = ? AND finished_at IS NULL AND paused = ${Number(!paused)}`;
-    const id = this.#id(referenceKey(reference));
-    return (await this.#count(`UPDATE ${this.#references} SET ${set} WHERE ${where}`, [id])) === 1;
+    const where = 'id = ? AND mark = ? AND finished_at IS NULL';
+    const text = `UPDATE ${this.#references} SET ${set}, mark = ? WHERE ${where}`;
+    return (await this.#count(text, [mark, this.#id(key), known])) === 1;
   }
 
   async retryErasures(reference: string): Promise<number> {
     const row = await this.#reference(this.#query, this.#id(referenceKey(reference)));
     if (!row) return 0;
-    const ids = (await this.#parkedOf(this.#query, row)).map(({ id }) => id);
+    const ids = (await this.#parkedOf(this.#query, row)).map((job) => job.id);
     const retry = `UPDATE ${this.#jobs} SET ${this.#retried}`;
     return this.#changeAll(this.#query, retry, ids, `AND state = 'parked'`);
   }
@@ -514,31 +532,31 @@ export class SqlStorage implements Storage {
   async #parkedOf(query: Query, reference: Row, forUpdate = ''): Promise<readonly Row[]> {
     const [where, values] = this.#usersOf(reference);
     const parked = `${where} AND ${PARKED} ORDER BY ended_at LIMIT ${STEP}`;
-    return (await query(`SELECT id, uncertain FROM ${this.#jobs} WHERE ${parked} ${forUpdate}`, values)).rows;
+    return (await query(`SELECT * FROM ${this.#jobs} WHERE ${parked} ${forUpdate}`, values)).rows;
   }
 
-  async cancelErasures(reference: string): Promise<CanceledUsers> {
+  async cancelErasures({ key, mark: known }: Reference, mark: string): Promise<CanceledUsers> {
     const { forUpdate } = this.#database;
-    const id = this.#id(referenceKey(reference));
+    const id = this.#id(key);
     const resumed = `CASE WHEN paused = 1 THEN ${this.#now} ELSE resumed_at END`; // first, because of MySQL
-    const set = `resumed_at = ${resumed}, canceled = 1, paused = 0`;
-    const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
-    await this.#query(text, [id]);
+    const set = `resumed_at = ${resumed}, canceled = 1, paused = 0, mark = ?`;
+    const where = 'id = ? AND mark = ? AND finished_at IS NULL AND canceled = 0';
+    await this.#query(`UPDATE ${this.#references} SET ${set} WHERE ${where}`, [mark, id, known]);
     const row = await this.#reference(this.#query, id);
-    if (row?.finished_at !== null) return { more: false, finished: undefined };
+    if (row?.finished_at !== null) return { more: false, uncertain: [], finished: undefined };
+    if (!referenceOf(row).canceled) return { more: true, uncertain: [], finished: undefined };
     return this.#database.transaction(async (step) => {
-      const [where, values] = this.#usersOf(row);
-      const unsent = `SELECT id, uncertain FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL AND uncertain = 0
+      const [users, values] = this.#usersOf(row);
+      const unsent = `SELECT id FROM ${this.#jobs} WHERE ${users} AND due_at IS NOT NULL AND uncertain = 0
         ORDER BY due_at LIMIT ${STEP} ${forUpdate}`;
       const waiting = (await step(unsent, values)).rows;
-      const some = [...waiting, ...(await this.#parkedOf(step, row, forUpdate))];
-      const idsOf = (uncertain: number): readonly unknown[] =>
-        some.filter((job) => Number(job.uncertain) === uncertain).map((job) => job.id);
-      const end = `UPDATE ${this.#jobs} SET ${END}, outcome = 'canceled', ended_at = ${this.#now}`;
-      await this.#changeAll(step, `DELETE FROM ${this.#jobs}`, idsOf(0));
-      await this.#changeAll(step, end, idsOf(1));
-      const finished = await this.#countUsers(step, id, 'canceled', some.length);
-      return { more: some.length >= STEP, finished };
+      const parked = (await this.#parkedOf(step, row, forUpdate)).map(jobOf);
+      const unsentParked = parked.filter((job) => job.uncertain === undefined);
+      const removed = [...waiting.map((job) => job.id), ...unsentParked.map((job) => this.#id(job.id))];
+      await this.#changeAll(step, `DELETE FROM ${this.#jobs}`, removed);
+      const finished = await this.#countUsers(step, id, 'canceled', removed.length);
+      const uncertain = parked.filter((job) => job.uncertain !== undefined);
+      return { more: waiting.length === STEP || parked.length > 0, uncertain, finished };
     });
   }
 
@@ -782,12 +800,13 @@ export class SqlStorage implements Storage {
   }
 }
 
-const PROGRESS = 'attempts = ?, failures = ?, rejections = ?, uncertain = ?, cause = ?';
+const PROGRESS = 'attempts = ?, failures = ?, rejections = ?, uncertain = ?, uncertain_mark = ?, cause = ?';
 const valuesOf = ({ attempts, failures, rejections, uncertain, cause }: Progress): Values => [
   attempts,
   failures,
   rejections,
-  Number(uncertain),
+  Number(uncertain !== undefined),
+  uncertain ?? null,
   cause ?? null,
 ];
 

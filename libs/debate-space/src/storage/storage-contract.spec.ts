@@ -10,6 +10,7 @@ import {
   type Added,
   type Claim,
   type ErasureOutcome,
+  type ErasureRequests,
   type JobKind,
   type LiveSession,
   type NewErasure,
@@ -24,7 +25,7 @@ import {
 const LONG_MS = 600_000;
 /** A moment that has surely passed for `prune`. */
 const OVER_MS = -60_000;
-const FAILED: Progress = { attempts: 3, failures: 2, rejections: 1, uncertain: false, cause: '503' };
+const FAILED: Progress = { attempts: 3, failures: 2, rejections: 1, uncertain: undefined, cause: '503' };
 
 let added = 0;
 function newLogout(subject = 'ada'): NewLogout {
@@ -36,11 +37,32 @@ const newLogouts = (count: number): NewLogout[] => Array.from({ length: count },
 const UNTRIED = { attempts: 0, failures: 0, rejections: 0, cause: undefined };
 const ADMIN = { mode: 'delete', requestedBy: 'an administrator' } as const;
 const NOT_NEW = { isNew: false, finished: undefined };
-const single = (reference: string): NewReference => ({ reference, ...ADMIN, list: undefined });
+const unmarked = (reference: string) =>
+  ({ reference, ...ADMIN, requestedAt: Date.now(), known: undefined, mark: '' }) as const;
+const single = (reference: string): NewReference => ({ ...unmarked(reference), list: undefined });
 const listPart = (reference: string, reader: string, ...which: ('first' | 'last')[]): NewReference => {
   const list = { reader, isFirst: which.includes('first'), isLast: which.includes('last') };
-  return { reference, ...ADMIN, list };
+  return { ...unmarked(reference), list };
 };
+let marks = 0;
+const newMark = (): string => `mark-${(marks += 1)}`;
+/** As the repository of the erasures does: each change of a reference says what it has read. */
+async function addErasures(
+  requests: ErasureRequests,
+  request: NewReference,
+  erasures: readonly NewErasure[],
+): Promise<Added> {
+  let { known } = request;
+  for (;;) {
+    const added = await requests.addErasures({ ...request, known, mark: newMark() }, erasures);
+    if (added.conflict !== 'changed' || !added.reference) return added;
+    known = added.reference;
+  }
+}
+async function setPaused(storage: Storage, reference: string, paused: boolean): Promise<boolean> {
+  const found = await storage.reference(reference);
+  return found ? storage.setPaused(found, paused, newMark()) : false;
+}
 const users = (reference: string, ...subjects: string[]): NewErasure[] =>
   subjects.map((subject) => {
     const id = erasureId(reference, subject);
@@ -77,8 +99,11 @@ async function until<T>(ask: () => Promise<T>, isReached: (answer: T) => boolean
 async function cancelAll(storage: Storage, reference: string): Promise<readonly Reference[]> {
   const finished: Reference[] = [];
   for (let more = true; more;) {
-    const step = await storage.cancelErasures(reference);
-    if (step.finished) finished.push(step.finished);
+    const found = await storage.reference(reference);
+    if (!found) throw new Error('no such reference');
+    const step = await storage.cancelErasures(found, newMark());
+    const ends = step.uncertain.map((job) => storage.finishErasure(job, 'canceled', job.attempts, ''));
+    for (const end of [step, ...(await Promise.all(ends))]) if (end.finished) finished.push(end.finished);
     more = step.more;
   }
   return finished;
@@ -116,11 +141,11 @@ function contract(kept: TableStorage): void {
     expect(nextMs).toBeGreaterThan(LEASE_MS / 2);
   };
   const add = (reference: string, ...subjects: string[]): Promise<Added> =>
-    storage.addErasures(single(reference), users(reference, ...subjects));
+    addErasures(storage, single(reference), users(reference, ...subjects));
   const addList =
     (...request: [reference: string, reader: string, ...which: ('first' | 'last')[]]) =>
     (...subjects: string[]): Promise<Added> =>
-      storage.addErasures(listPart(...request), users(request[0], ...subjects));
+      addErasures(storage, listPart(...request), users(request[0], ...subjects));
   const addAll = (reference: string, ...subjects: string[]): Promise<Added> =>
     addList(reference, 'a', 'first', 'last')(...subjects);
   const finish = (claim: Claim, outcome: ErasureOutcome = 'erased'): ReturnType<Storage['finishErasure']> =>
@@ -142,7 +167,7 @@ function contract(kept: TableStorage): void {
       kind: 'logout',
       state: 'waiting',
       ...UNTRIED,
-      uncertain: false,
+      uncertain: undefined,
     });
     expect(claim.ageMs).toBeGreaterThanOrEqual(0);
     expect(claim.endedAt ?? claim.outcome ?? claim.reference).toBeUndefined();
@@ -298,10 +323,15 @@ function contract(kept: TableStorage): void {
     expect(await add('r', 'ada')).toMatchObject({ added: 0 });
     const claim = await claimOne(storage, 'erasure');
     const state = { isList: false, complete: true, started: false, canceled: false, paused: false, total: 1 };
-    expect(claim).toMatchObject({ kind: 'erasure', subject: 'ada', sealed: 'sealed ada', uncertain: false });
+    expect(claim).toMatchObject({
+      kind: 'erasure',
+      subject: 'ada',
+      sealed: 'sealed ada',
+      uncertain: undefined,
+    });
     const known = { key: referenceKey('r'), ...ADMIN, ...state, finishedAt: undefined };
     expect(claim.reference).toMatchObject(known);
-    expect(await storage.markSending(claim)).toBe(true);
+    expect(await storage.markSending(claim, 'sent')).toBe(true);
     expect(await storage.reference('r')).toMatchObject({ started: true, parked: 0, retrying: undefined });
     const { isNew, finished } = await storage.finishErasure(claim, 'erased', 2, '{"loggedOut":true}');
     const counts = { erased: 1, 'not-found': 0, vetoed: 0, canceled: 0 };
@@ -333,10 +363,10 @@ function contract(kept: TableStorage): void {
     await addList('open', 'a', 'first')('ada');
     await addAll('closed', 'ada');
     await add('canceled', 'ada');
-    await storage.cancelErasures('canceled');
+    await cancelAll(storage, 'canceled');
     const anonymize = { ...single('single'), mode: 'anonymize' } as const;
-    const refusal = { conflict: 'mode', mode: 'delete' };
-    expect(await storage.addErasures(anonymize, users('single', 'bob'))).toEqual(refusal);
+    const refusal = { conflict: 'mode', reference: { mode: 'delete' } };
+    expect(await addErasures(storage, anonymize, users('single', 'bob'))).toMatchObject(refusal);
     expect(await add('canceled', 'bob')).toMatchObject({ conflict: 'canceled' });
     expect(await add('open', 'bob')).toMatchObject({ conflict: 'incomplete' });
     expect(await addList('open', 'b')('bob')).toMatchObject({ conflict: 'other-reader' });
@@ -361,33 +391,52 @@ function contract(kept: TableStorage): void {
     const { claims } = await storage.claim('erasure', 3, LONG_MS);
     expect(subjectsOf(claims)).toHaveLength(3);
     for (const reference of ['single', 'list']) {
-      expect(await storage.setPaused(reference, true)).toBe(true);
-      expect(await storage.setPaused(reference, true)).toBe(false);
+      expect(await setPaused(storage, reference, true)).toBe(true);
       expect(await storage.reference(reference)).toMatchObject({ paused: true });
     }
     expect(await add('single', 'zoe')).toMatchObject({ added: 1 });
-    for (const claim of claims) expect(await storage.markSending(claim)).toBe(false);
+    for (const claim of claims) expect(await storage.markSending(claim, 'sent')).toBe(false);
     await storage.giveBack(claims);
     await expectNothingDue('erasure');
     await sleep(50);
     const from = Date.now();
-    for (const reference of ['single', 'list']) expect(await storage.setPaused(reference, false)).toBe(true);
+    for (const reference of ['single', 'list']) expect(await setPaused(storage, reference, false)).toBe(true);
     const again = await claimNext(storage, 'erasure');
     expect(subjectsOf(again)).toEqual(['ada', 'bob', 'carol', 'dan', 'zoe']);
     const resumedMs = Date.now() - from;
     for (const { ageMs } of again) expect(ageMs).toBeLessThanOrEqual(resumedMs + 2);
-    for (const claim of again) expect(await storage.markSending(claim)).toBe(true);
-    expect(await storage.setPaused('another', true)).toBe(false);
+    for (const claim of again) expect(await storage.markSending(claim, 'sent')).toBe(true);
+    expect(await setPaused(storage, 'another', true)).toBe(false);
+  });
+
+  it('changes no reference that is not as the caller has read it, and sends nothing of it', async () => {
+    await add('r', 'ada');
+    const read = await storage.reference('r');
+    const claim = await claimOne(storage, 'erasure');
+    if (!read) throw new Error('no such reference');
+    expect(await storage.setPaused(read, true, newMark())).toBe(true);
+    expect(await storage.setPaused(read, true, newMark())).toBe(false);
+    const request = { ...single('r'), known: read, mark: newMark() };
+    expect(await storage.addErasures(request, users('r', 'bob'))).toMatchObject({ conflict: 'changed' });
+    expect(await storage.cancelErasures(read, newMark())).toMatchObject({ more: true });
+    expect(await storage.reference('r')).toMatchObject({ paused: true, canceled: false, total: 1 });
+    await setPaused(storage, 'r', false);
+    expect(await storage.markSending(claim, 'sent')).toBe(false);
+    const unknown = { ...request, reference: 'unknown' };
+    expect(await storage.addErasures(unknown, users('unknown', 'bob'))).toMatchObject({
+      conflict: 'changed',
+    });
+    expect(await storage.reference('unknown')).toBeUndefined();
   });
 
   it('says which erasure of a reference is retried, and retries the parked ones', async () => {
     await addAll('r', 'ada', 'bob', 'carol');
     const lost = await claimNext(storage, 'erasure', 1);
     const claims = await claimNext(storage, 'erasure');
-    for (const claim of lost) expect(await storage.markSending(claim)).toBe(false);
+    for (const claim of lost) expect(await storage.markSending(claim, 'sent')).toBe(false);
     for (const claim of claims)
       if (claim.subject === 'ada') await storage.retry(claim, LONG_MS, FAILED);
-      else await storage.park(claim, 'a hint', { ...FAILED, uncertain: true });
+      else await storage.park(claim, 'a hint', { ...FAILED, uncertain: 'sent' });
     const retrying = { subject: 'ada', failures: 2, cause: '503' };
     expect(await storage.reference('r')).toMatchObject({ parked: 2, retrying, finishedAt: undefined });
     expect(await storage.counts('erasure')).toMatchObject({ waiting: 1, parked: 2 });
@@ -396,7 +445,7 @@ function contract(kept: TableStorage): void {
     expect(retried).toBe(2);
     const due = await claimNext(storage, 'erasure');
     expect(subjectsOf(due)).toEqual(['bob', 'carol']);
-    expect(due[0]).toMatchObject({ failures: 0, hint: undefined, endedAt: undefined, uncertain: true });
+    expect(due[0]).toMatchObject({ failures: 0, hint: undefined, endedAt: undefined, uncertain: 'sent' });
   });
 
   it('removes what was not sent of a canceled list in steps, and keeps what is uncertain', async () => {
@@ -407,34 +456,31 @@ function contract(kept: TableStorage): void {
     const { claims } = await storage.claim('erasure', 3, LONG_MS);
     const [sent, parked, unsent] = claims;
     if (!sent || !parked || !unsent) throw new Error('three are due');
-    for (const claim of [sent, parked]) expect(await storage.markSending(claim)).toBe(true);
-    await storage.park(parked, 'a hint', { ...FAILED, uncertain: true });
-    await storage.cancelErasures('r');
-    for (const claim of (await storage.claim('erasure', 10)).claims)
-      expect(await storage.markSending(claim)).toBe(false);
+    for (const claim of [sent, parked]) expect(await storage.markSending(claim, 'sent')).toBe(true);
+    await storage.park(parked, 'a hint', { ...FAILED, uncertain: 'sent' });
     expect(await cancelAll(storage, 'r')).toEqual([]);
     const counts = { erased: 0, 'not-found': 0, vetoed: 0, canceled: 1_202 };
     expect(await storage.reference('r')).toMatchObject({ canceled: true, total: 1_203, counts, parked: 0 });
-    expect(await storage.markSending(unsent)).toBe(false);
+    expect(await storage.markSending(unsent, 'sent')).toBe(false);
     expect(await finish(unsent)).toEqual(NOT_NEW);
-    const canceled = { subject: parked.subject, outcome: 'canceled', sealed: '', uncertain: true };
+    const canceled = { subject: parked.subject, outcome: 'canceled', sealed: '', uncertain: 'sent' };
     expect((await storage.receipts('r', 10)).map(({ job }) => job)).toMatchObject([canceled]);
-    await storage.retry(sent, 0, { ...FAILED, uncertain: true });
+    await storage.retry(sent, 0, { ...FAILED, uncertain: 'sent' });
     const again = await claimOne(storage, 'erasure');
-    expect(await storage.markSending(again)).toBe(true);
+    expect(await storage.markSending(again, 'sent')).toBe(true);
     const { finished } = await finish(again, 'not-found');
     expect(finished?.counts).toEqual({ ...counts, 'not-found': 1 });
   });
 
   it('finishes a canceled list when nothing of it is left, and cancels no finished one', async () => {
     await addList('r', 'a', 'first')('ada', 'bob');
-    await storage.setPaused('r', true);
+    await setPaused(storage, 'r', true);
     expect(await cancelAll(storage, 'r')).toMatchObject([{ total: 2, canceled: true, paused: false }]);
     await addAll('done', 'ada');
     await finish(await claimOne(storage, 'erasure'));
     expect(await cancelAll(storage, 'done')).toEqual([]);
     expect(await storage.reference('done')).toMatchObject({ canceled: false });
-    expect(await storage.setPaused('done', true)).toBe(false);
+    expect(await setPaused(storage, 'done', true)).toBe(false);
   });
 
   it('counts each user once, and reports one end, though two processes finish them all', async () => {
@@ -452,7 +498,7 @@ function contract(kept: TableStorage): void {
   it('begins a finished reference anew with a single user', async () => {
     await add('r', 'ada');
     await finish(await claimOne(storage, 'erasure'), 'vetoed');
-    await storage.addErasures({ ...single('r'), requestedBy: 'another' }, users('r', 'bob'));
+    await addErasures(storage, { ...single('r'), requestedBy: 'another' }, users('r', 'bob'));
     const begun = { finishedAt: undefined, total: 2, requestedBy: 'another' };
     expect(await storage.reference('r')).toMatchObject(begun);
     const { finished } = await finish(await claimOne(storage, 'erasure'));
@@ -462,11 +508,11 @@ function contract(kept: TableStorage): void {
   it('knows a user under the hashes of former keys', async () => {
     await add('r', 'old');
     const renamed = users('r', 'new').map((user) => ({ ...user, formerIds: [erasureId('r', 'old')] }));
-    expect(await storage.addErasures(single('r'), renamed)).toMatchObject({ added: 0 });
+    expect(await addErasures(storage, single('r'), renamed)).toMatchObject({ added: 0 });
     const open = { job: { subject: 'old', state: 'waiting' }, reference: { reference: 'r', mode: 'delete' } };
     expect(await storage.erasuresOf(['new', 'old'], 'open')).toMatchObject([open]);
     await finish(await claimOne(storage, 'erasure'));
-    expect(await storage.addErasures(single('r'), renamed)).toMatchObject({ added: 0 });
+    expect(await addErasures(storage, single('r'), renamed)).toMatchObject({ added: 0 });
     const [receipt] = await storage.erasuresOf(['new', 'old'], 'done');
     expect(receipt).toMatchObject({ job: { subject: 'old' }, reference: { reference: 'r' } });
   });
@@ -474,7 +520,7 @@ function contract(kept: TableStorage): void {
   it('says which erasures of a user are open, and how they and their references stand', async () => {
     await add('running', 'ada', 'parked');
     await add('paused', 'ada');
-    await storage.setPaused('paused', true);
+    await setPaused(storage, 'paused', true);
     const claims = await claimNext(storage, 'erasure');
     for (const claim of claims) if (claim.subject === 'parked') await storage.park(claim, 'a hint', FAILED);
     await addList('incomplete', 'a', 'first')('ada');
@@ -692,7 +738,7 @@ function contract(kept: TableStorage): void {
     expect(await other.erasuresOf(['ada'], 'open')).toEqual([]);
     expect(await other.dueSessions(10)).toEqual([]);
     expect(await other.takeSlot(1, LONG_MS)).toBe(0);
-    expect(await other.addErasures(single('r'), users('r', 'ada'))).toMatchObject({ added: 1 });
+    expect(await addErasures(other, single('r'), users('r', 'ada'))).toMatchObject({ added: 1 });
     expect(subjectsOf(await claimNext(other, 'erasure'))).toEqual(['ada']);
   });
 

@@ -17,6 +17,8 @@ export type JobKind = 'logout' | 'erasure';
 
 /** How long a claimed job belongs to its process, in milliseconds. The runner renews it. */
 export const LEASE_MS = 30_000;
+/** A stored pause that ends later than this is not believed: no process writes it. In milliseconds. */
+export const MAX_PAUSE_MS = 3_600_000;
 /** How long an ended session is remembered, so that two instances do not report the same end, in milliseconds. */
 export const ENDED_SESSION_MS = 60_000;
 
@@ -52,8 +54,8 @@ export interface Progress {
   readonly failures: number;
   /** How many logout tokens the service answered with 400. */
   readonly rejections: number;
-  /** Whether an attempt of which no answer came may have erased the user. */
-  readonly uncertain: boolean;
+  /** Set if an attempt of which no answer came may have erased the user: a keyed mark. */
+  readonly uncertain: string | undefined;
   /** Why the last attempt failed, such as `503` or `ECONNREFUSED`. */
   readonly cause: string | undefined;
 }
@@ -64,7 +66,7 @@ export interface Job extends Progress {
   readonly subject: string;
   /** Empty when it has ended. */
   readonly sealed: string;
-  /** Of a logout: why the session ended. Of a finished erasure: what the receipt says, as JSON. */
+  /** Of a logout: why the session ended. Of a finished erasure: its receipt. */
   readonly details: string;
   readonly state: 'waiting' | 'parked' | 'done';
   /** When it is due, or its lease ends. Absent unless it waits. */
@@ -113,8 +115,14 @@ export interface NewReference {
   readonly reference: string;
   readonly mode: ErasureMode;
   readonly requestedBy: string | undefined;
+  /** By the clock of the caller, because the mark covers it. */
+  readonly requestedAt: number;
   /** Of a list: nothing of it is erased until its last part is stored. Absent for a single user. */
   readonly list: ListPart | undefined;
+  /** The reference as the caller has read it; `undefined` if it is new to the caller. */
+  readonly known: Reference | undefined;
+  /** The mark of the reference if this makes it new, completes its list, or begins it anew. */
+  readonly mark: string;
 }
 
 export interface ListPart {
@@ -133,6 +141,8 @@ export interface Reference {
   readonly requestedBy: string | undefined;
   readonly isList: boolean;
   readonly requestedAt: number;
+  /** A keyed mark over what the reference means. The storage compares it, and writes the one that it is given. */
+  readonly mark: string;
   /** Whether all of its users are stored. */
   readonly complete: boolean;
   readonly paused: boolean;
@@ -152,21 +162,30 @@ export interface ReferenceStatus extends Reference {
 }
 
 /**
- * Why users cannot be added to a reference: it stands for another mode, was canceled, its list is being read by another
- * call, or is complete.
+ * Why users cannot be added to a reference: it is not as the caller has read it, stands for another mode, was canceled, its
+ * list is being read by another call, or is complete.
  */
-export type Conflict = 'mode' | 'canceled' | 'other-reader' | 'incomplete' | 'complete';
+export type Conflict = 'changed' | 'mode' | 'canceled' | 'other-reader' | 'incomplete' | 'complete';
 export type Added =
-  | { readonly conflict: Conflict; readonly mode: ErasureMode }
-  /** How many users are new; whether the last part of a list was stored just now. */
-  | { readonly conflict?: undefined; readonly added: number; readonly completed: boolean };
+  | { readonly conflict: Conflict; readonly reference: Reference | undefined }
+  | {
+      readonly conflict?: undefined;
+      /** How many users are new. */
+      readonly added: number;
+      /** Whether the last part of a list was stored just now. */
+      readonly completed: boolean;
+      readonly reference: Reference;
+    };
 
+/** @param isNew whether this call has made the reference */
 export function conflictOf(
   known: Reference,
   reader: unknown,
-  { mode, list }: NewReference,
+  { mode, list, known: read }: NewReference,
+  isNew: boolean,
   hasNew: boolean,
 ): Conflict | undefined {
+  if (!isNew && known.mark !== read?.mark) return 'changed';
   if (known.mode !== mode) return 'mode';
   if (known.canceled) return 'canceled';
   if (!list) return known.complete ? undefined : 'incomplete';
@@ -188,8 +207,10 @@ export interface EndedUser {
 }
 
 export interface CanceledUsers {
-  /** Whether there may be more users to cancel. */
+  /** Whether there may be more users to cancel, or the reference was not as the caller has read it. */
   readonly more: boolean;
+  /** Some of the parked users of whom a request was sent: the caller finishes them as `canceled`. */
+  readonly uncertain: readonly Job[];
   /** The reference if it is finished by this. */
   readonly finished: Reference | undefined;
 }
@@ -252,32 +273,42 @@ export interface Storage extends ErasureRequests {
   retry(claim: Claim, delayMs: number, progress: Progress): Promise<void>;
   /** Not due until somebody retries it. */
   park(claim: Claim, hint: string, progress: Progress): Promise<void>;
-  /** Nothing of this kind is claimed for `ms`, by no process; never shortens a pause. */
+  /** Nothing of this kind is claimed for `ms`, by no process; never shortens a pause. @param ms at most an hour */
   pause(kind: JobKind, ms: number): Promise<void>;
   counts(kind: JobKind): Promise<Counts>;
 
-  // ---- erasures. `reference` is always the name that the host gave
+  // ---- erasures. A `reference` that is text is the name that the host gave
 
   /**
-   * Notes, immediately before the request is sent, that the erasure may have been carried out from now on.
-   * @returns `false` when the reference was paused or canceled, or when the lease was lost: then nothing may be sent. An
-   * uncertain erasure of a canceled reference is sent again, because its receipt needs an answer.
+   * Notes, immediately before the request is sent, that the erasure may have been executed from now on.
+   * @param mark becomes `uncertain`
+   * @returns `false` if the reference is not as it was claimed (paused, resumed, canceled), or if the lease was lost: then
+   * nothing may be sent
    */
-  markSending(claim: Claim): Promise<boolean>;
+  markSending(claim: Claim, mark: string): Promise<boolean>;
   /**
    * Ends an erasure, also when its lease was lost. Empties the sealed uid, and counts it in the reference.
-   * @param details what the receipt says, as JSON
+   * @param receipt becomes `details`
    */
-  finishErasure(claim: Claim, outcome: ErasureOutcome, attempts: number, details: string): Promise<EndedUser>;
-  /** @returns whether this changed the reference: it was neither finished, nor paused or not paused already */
-  setPaused(reference: string, paused: boolean): Promise<boolean>;
+  finishErasure(
+    job: Pick<Job, 'id'>,
+    outcome: ErasureOutcome,
+    attempts: number,
+    receipt: string,
+  ): Promise<EndedUser>;
+  /**
+   * @param mark of the reference after the change
+   * @returns whether this changed the reference: it was as the caller has read it, and not finished
+   */
+  setPaused(reference: Reference, paused: boolean, mark: string): Promise<boolean>;
   /** Makes some parked users of a reference due now. @returns how many: the caller loops until 0 */
   retryErasures(reference: string): Promise<number>;
   /**
-   * Cancels a reference, and removes some of the users of whom nothing was sent; uncertain parked ones become `canceled`.
-   * The first call stops further work, before it removes anything.
+   * Cancels a reference, and removes some of the users of whom nothing was sent. The first call stops further work, before it
+   * removes anything.
+   * @param mark of the reference after the change
    */
-  cancelErasures(reference: string): Promise<CanceledUsers>;
+  cancelErasures(reference: Reference, mark: string): Promise<CanceledUsers>;
   /** The newest first. @param after the last one of the page before @param limit at most 1,000 */
   references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]>;
   /** Finished erasures of a reference, by id. @param after the last id of the page before @param limit at most 1,000 */

@@ -9,7 +9,7 @@ import * as postgres from 'nestjs-debate-space/postgres';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import type { Pool } from 'pg';
 import { logInTo } from '#support/browser/browser.js';
-import { fencesOf, pageOf, runRecipe, runSnippet } from '#support/docs-snippets.js';
+import { fencesOf, pageOf, runRecipe } from '#support/docs-snippets.js';
 import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
 import {
   postgresPool,
@@ -26,7 +26,7 @@ import { erasureId, type Storage } from '../../libs/debate-space/src/storage/sto
 
 const { postgresStorage } = postgres;
 const { mysqlStorage } = mysql;
-const page = pageOf('docs/choosing-a-storage.md');
+const page = pageOf('docs/storage.md');
 const scene = scenario();
 type Rows = readonly Readonly<Record<string, unknown>>[];
 type Run = (sql: string) => Promise<unknown>;
@@ -63,7 +63,7 @@ async function fill(storage: Storage): Promise<void> {
   );
   const [delivered, parked, retried] = (await storage.claim('logout', 3)).claims;
   if (!delivered || !parked || !retried) throw new Error('the logouts are not due');
-  const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: false };
+  const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: undefined };
   await storage.finishLogout(delivered, 1);
   await storage.park(parked, 'compare the keys', { ...progress, cause: '401' });
   await storage.retry(retried, 300_000, { ...progress, cause: '503' });
@@ -75,7 +75,9 @@ async function fill(storage: Storage): Promise<void> {
     formerIds: [],
     sealed: 'x',
   }));
-  await storage.addErasures({ reference: 'case-1', mode: 'delete', requestedBy: undefined, list }, users);
+  const request = { reference: 'case-1', mode: 'delete', requestedBy: undefined, list } as const;
+  const requested = { ...request, requestedAt: Date.now(), known: undefined, mark: '' };
+  await storage.addErasures(requested, users);
   const [erasure] = (await storage.claim('erasure', 1)).claims;
   if (erasure) await storage.finishErasure(erasure, 'erased', 1, '{}');
 }
@@ -166,7 +168,7 @@ postgresServer.describe('with Postgres, the pages about storages', () => {
     await new Migration().up(pool);
     await new Migration().up(pool);
     await pool.query('CREATE ROLE my_app LOGIN');
-    for (const grant of statementsOf('docs/choosing-a-storage.md')) await pool.query(grant);
+    for (const grant of statementsOf('docs/storage.md')) await pool.query(grant);
 
     const ofRole = postgresPool({ ...server, user: 'my_app' });
     scene.afterwards(() => ofRole.end());
@@ -174,27 +176,6 @@ postgresServer.describe('with Postgres, the pages about storages', () => {
     await new Migration().down(pool);
     const { rows } = await pool.query(`SELECT 1 FROM pg_tables WHERE schemaname = 'app'`);
     expect(rows).toEqual([]);
-  });
-
-  it('delete an account and request its erasure in one transaction', async () => {
-    const { deleteAccount } = runSnippet(
-      pageOf('docs/erasures-in-your-transaction.md'),
-      'src/accounts/delete-account.ts',
-      {},
-    ) as { deleteAccount: (uid: string, pool: Pool, erasures: unknown) => Promise<void> };
-    const options = { storage: postgresStorage({ pool }), storageKey: 'the storage key of a test' };
-    const app = await scene.app({ ...options, worker: false });
-    const erasures = (await app.init()).get(plugin.DebateSpaceErasures);
-    await pool.query('CREATE TABLE account (uid text PRIMARY KEY)');
-    await pool.query('CREATE TABLE held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)');
-    await pool.query(`INSERT INTO account VALUES ('alice'), ('held')`);
-    await pool.query(`INSERT INTO held VALUES ('held')`); // the commit fails
-    await deleteAccount('alice', pool, erasures);
-    await expect(deleteAccount('held', pool, erasures)).rejects.toMatchObject({ code: '23503' });
-    const requested: number[] = [];
-    for await (const { total } of erasures.list()) requested.push(total);
-    expect(requested).toEqual([1]);
-    expect((await pool.query('SELECT uid FROM account')).rows).toEqual([{ uid: 'held' }]);
   });
 });
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger, type INestApplication } from '@nestjs/common';
 import { DebateSpaceSimulator, DEMO_CREDENTIALS } from 'debate-space-simulator';
 import { neverCloseIdle } from '#support/service/never-close-idle.js';
-import { pageOf } from '#support/docs-snippets.js';
+import { readdirSync } from 'node:fs';
 
 const examples = {
   'minimal-express': () => import('../../docs/examples/minimal-express/main.js'),
@@ -27,12 +27,7 @@ afterEach(async () => {
   await service.stop();
 });
 
-describe.each(Object.entries(examples))('docs/examples/%s', (name, run) => {
-  it('has at most 40 lines', () => {
-    const { length } = pageOf(`docs/examples/${name}/main.ts`).trimEnd().split('\n');
-    expect(length).toBeLessThanOrEqual(40);
-  });
-
+describe.each(Object.entries(examples))('docs/examples/%s', (_name, run) => {
   it('logs a user in, and logs the user out of the debate space', async () => {
     ({ app } = await run());
     neverCloseIdle(app);
@@ -54,9 +49,7 @@ describe.each(Object.entries(examples))('docs/examples/%s', (name, run) => {
   });
 });
 
-it('docs/examples has no example that is not run', () => {
-  const named = [...pageOf('docs/examples/README.md').matchAll(/\]\(([\w-]+)\/main\.ts\)/g)].map(
-    ([, name]) => name,
-  );
-  expect(named).toEqual(Object.keys(examples));
+it('each minimal app of docs/examples is run', () => {
+  const found = readdirSync(new URL('../../docs/examples/', import.meta.url));
+  expect(found.filter((name) => name.startsWith('minimal')).toSorted()).toEqual(Object.keys(examples));
 });

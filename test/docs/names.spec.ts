@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import ts from 'typescript';
+import { fencesOf, pageOf, pages } from '#support/docs-snippets.js';
+import { run } from '../../libs/debate-space-cli/src/testing/command-line.js';
+import { optionsSchema } from '../../libs/debate-space/src/module/options-schema.js';
+
+const library = new URL('../../libs/debate-space/src/', import.meta.url);
+const sources = ['debate-space', 'debate-space-cli', 'debate-space-simulator']
+  .map((name) => new URL(`../../libs/${name}/src/`, import.meta.url))
+  .flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
+      .map((file) => readFileSync(new URL(file, folder), 'utf8')),
+  )
+  .join('\n');
+const text = pages.map(pageOf).join('\n');
+
+/** The string literals of a type: of a union, or of the members `type` of a union. */
+function literalsOf(file: string, name: string): string[] {
+  const source = ts.createSourceFile(
+    file,
+    readFileSync(new URL(file, library), 'utf8'),
+    ts.ScriptTarget.Latest,
+  );
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isPropertySignature(node) && node.name.getText(source) !== 'type') return;
+    if (ts.isLiteralTypeNode(node) && ts.isStringLiteral(node.literal)) found.push(node.literal.text);
+    ts.forEachChild(node, visit);
+  };
+  source.statements
+    .filter((each) => ts.isTypeAliasDeclaration(each) && each.name.text === name)
+    .forEach(visit);
+  return found;
+}
+
+it.each([
+  ['error code', 'errors.ts', 'DebateSpaceErrorCode', ['docs/troubleshooting.md']],
+  ['setup warning', 'session-end/session-end.ts', 'SetupWarningCode', ['docs/troubleshooting.md']],
+  ['event', 'events.ts', 'DebateSpaceEvent', ['docs/operations.md', 'docs/erasure-recipes.md']],
+])('each %s is on its page', (_what, file, name, places) => {
+  const names = literalsOf(file, name);
+  expect(names.length).toBeGreaterThan(5);
+  const found = places.map(pageOf).join('\n');
+  expect(names.filter((each) => !found.includes(`\`${each}\``))).toEqual([]);
+});
+
+it('each log line and message of docs/troubleshooting.md is in the sources', () => {
+  const joined = sources.replaceAll(/['`] \+\s*['`]/g, '').replaceAll('\\', '');
+  const [, ours = ''] = /\n## Sessions\n(.*)\n## Causes\n/s.exec(pageOf('docs/troubleshooting.md')) ?? [];
+  const lines = [...ours.matchAll(/`([^`\n]*…[^`\n]*)`|^(.*…; hint: …)$/gm)];
+  const parts = lines.flatMap(([, inline, fenced = '']) => (inline ?? fenced).split(/…|[:;()=<]/));
+  expect(parts.length).toBeGreaterThan(100);
+  const isOurs = (part: string): boolean => part.trim().length < 16 || joined.includes(part.trim());
+  expect(parts.filter((part) => !isOurs(part))).toEqual([]);
+});
+
+it('docs/options.md has the options that the plugin takes, and no others', () => {
+  interface Schema {
+    readonly entries?: Readonly<Record<string, Schema>>;
+    readonly wrapped?: Schema;
+  }
+  const namesOf = ({ wrapped, entries = wrapped?.entries }: Schema, prefix = ''): string[] =>
+    entries
+      ? Object.entries(entries).flatMap(([name, schema]) =>
+          namesOf(schema, prefix === '' ? name : `${prefix}.${name}`),
+        )
+      : [prefix];
+  const rows = [...pageOf('docs/options.md').matchAll(/^\| `([\w.]+)` \| .+ \| .+ \| .+ \|$/gm)].map(
+    ([, name]) => name,
+  );
+  expect(rows.toSorted()).toEqual(namesOf(optionsSchema as Schema).toSorted());
+});
+
+it('each variable of the pages is one that the packages read', () => {
+  const variables = new Set(text.match(/\bDEBATE_SPACE_[A-Z_]*[A-Z](?=[^A-Z,])/g));
+  expect(variables.size).toBeGreaterThan(10);
+  expect([...variables].filter((name) => !sources.includes(name))).toEqual([]);
+});
+
+describe('each command of the pages', () => {
+  const lines = pages.flatMap((page) => [
+    ...fencesOf(page).flatMap(({ code }) => code.split(/\n|\||;/)),
+    ...[...pageOf(page).matchAll(/`(npx debate-space [^`]+)`/g)].map(([, line = '']) => line),
+  ]);
+  const commands = lines.flatMap((line) => /npx debate-space ([^"|>)]*)/.exec(line)?.[1]?.trim() ?? []);
+  /** Its name, without arguments: `erasures status`, with the flags that pages give it. */
+  const flagsOf = new Map<string, Set<string>>();
+  for (const command of commands) {
+    const [first = '', second = ''] = command.split(' ');
+    const name = ['users', 'erasures', 'outbox', 'storage'].includes(first) ? `${first} ${second}` : first;
+    const flags = flagsOf.get(name) ?? new Set();
+    for (const [flag] of command.matchAll(/--[\w-]+/g)) flags.add(flag);
+    flagsOf.set(name, flags);
+  }
+
+  it.each([...flagsOf])('exists, with its options: %s', async (name, flags) => {
+    const { code, out } = await run(`${name} --help`);
+    expect([code, out]).toEqual([0, expect.stringContaining(`Usage: debate-space ${name}`)]);
+    expect([...flags].filter((flag) => !out.includes(flag))).toEqual([]);
+  });
+});
