@@ -109,7 +109,7 @@ describe('a session with a user in which no uid is found', () => {
   it.each<[string, unknown, string]>([
     ['a JSON array', '["alice"]', 'is the text of a JSON array'],
     ['a token', `${Buffer.from('{"alg":"none"}').toString('base64url')}.YWxpY2U.c2ln`, 'is a token'],
-    ['[object Object]', '[object Object]', 'is the text of a value that is none'],
+    ['[object Object]', '[object Object]', 'is the text of a missing value'],
     ['a number that is rounded', 2 ** 53, 'is a number beyond 2^53 - 1'],
     ['a path with a dot segment', 'a/../b', 'has a dot segment'],
   ])('is one warning that says why when its uid is %s', async (_what, kept, problem) => {
