@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const typescript = ['--import', fileOf('../../test/support/process/typescript.mjs')];
-const program = fileOf('../../test/support/service/simulator-without-stop.ts');
+const typescript = ['--import', fileOf('../support/process/typescript.mjs')];
+const program = fileOf('simulator-without-stop.ts');
 const commandLine = fileOf('../../libs/debate-space-simulator/src/cli.ts');
 
 jest.setTimeout(30_000); // each process compiles what it runs

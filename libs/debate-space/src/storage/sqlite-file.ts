@@ -96,7 +96,7 @@ export function sqliteDatabase(driver: SqliteDriver): Database {
       const rows = hasRows ? prepared(text).all(...values) : [];
       resolve({ rows, count: hasRows ? rows.length : Number(prepared(text).run(...values).changes) });
     });
-  return {
+  const database: Database = {
     dialect: 'sqlite',
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     forUpdate: '',
@@ -104,11 +104,13 @@ export function sqliteDatabase(driver: SqliteDriver): Database {
     transaction: (work) => work(query), // the worker has begun one, with a savepoint for each call
     take: async (take) => (await query(takeStatement(take), take.values.flat())).rows,
     ...onConflict,
+    inside: () => database,
     close: () => {
       driver.close();
       return Promise.resolve();
     },
   };
+  return database;
 }
 
 /** A file that is there, or is made empty, and the key beside it. */
@@ -251,6 +253,7 @@ const MEANINGS: readonly (readonly [sign: RegExp, meaning: string, hint: string]
     'restore the file from a backup, or move it away, and an empty one is made',
   ],
   [/no such table/, 'a table is missing', 'restart the app, which creates the tables'],
+  [/no such column|has no column/, 'a column is missing', 'restore the file from a backup, or move it away'],
   [
     /I\/O error|unable to open/,
     'the disk fails, or has no room',
