@@ -168,13 +168,9 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   await storage.addLogouts([logout]);
   await storage.addLogouts([logout]);
   const added = (await storage.listLogouts('waiting', 2)).length;
-  same(
-    'a row that is added twice',
-    added,
-    1,
-    'the table has lost its primary key',
-    'ALTER TABLE … ADD PRIMARY KEY (id)',
-  );
+  if (added === 0) differs('a row that was added', 'rows are hidden', HIDDEN);
+  const cure = 'ALTER TABLE … ADD PRIMARY KEY (id)';
+  same('a row that is added twice', added, 1, 'the table has lost its primary key', cure);
   await storage.pause('logout', 0);
   const first = await claim('logout');
   expected('a claimed logout', first, logout);
