@@ -135,6 +135,7 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
   return {
     dialect: 'mysql',
     now: NOW,
+    dueQueue: 'due_queue',
     forUpdate: 'FOR UPDATE',
     ...statements,
     take: (take) => statements.transaction((query) => lockThenUpdate(query, take)),

@@ -146,6 +146,7 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
   return {
     dialect: 'postgres',
     now: NOW,
+    dueQueue: 'queue',
     forUpdate: 'FOR UPDATE',
     ...onConflict,
     ...statements,

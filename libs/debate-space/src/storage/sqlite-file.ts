@@ -99,6 +99,7 @@ export function sqliteDatabase(driver: SqliteDriver): Database {
   return {
     dialect: 'sqlite',
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+    dueQueue: 'queue',
     forUpdate: '',
     query,
     transaction: (work) => work(query), // the worker has begun one, with a savepoint for each call

@@ -54,7 +54,8 @@ function serve(port: MessagePort, path: string): void {
     while (!inbox.isEmpty) {
       const { calls, answers } = await file.work(inbox);
       port.postMessage(answers);
-      if (calls.some(({ method }) => method === 'prune')) file.tidy();
+      const pruned = calls.filter(({ method }) => method === 'prune').map(({ id }) => id);
+      if (answers.some(({ id, value }) => value === false && pruned.includes(id))) file.tidy();
     }
     isWorking = false;
     if (!inbox.isClosing) return;
