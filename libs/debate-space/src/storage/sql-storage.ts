@@ -1,8 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { StorageError } from '../errors.js';
 import { Batches } from './batches.js';
 import type { Columns, Database, Query, Row } from './database.js';
-import { SCHEMA_VERSION, type Table } from './schema.js';
+import type { Table } from './schema.js';
 import {
   COUNTERS,
   END,
@@ -112,16 +111,8 @@ export class SqlStorage implements Storage {
     if (within) this.within = (transaction) => new SqlStorage(within(transaction), application, { prefix });
   }
 
-  /** @throws {@link StorageError} when the tables are those of a newer version */
+  /** Marks the storage, if nobody has. */
   async open(): Promise<void> {
-    await this.#addFact('version', SCHEMA_VERSION);
-    const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = 'version'`);
-    if (Number(row?.value) > SCHEMA_VERSION) {
-      throw new StorageError(
-        `The tables of the storage have version ${Number(row?.value)}, and this version of nestjs-debate-space knows ${SCHEMA_VERSION}`,
-        'update nestjs-debate-space in this app',
-      );
-    }
     await this.#addFact(this.#id('birth'), randomInt(2 ** 47));
   }
 
@@ -466,12 +457,12 @@ export class SqlStorage implements Storage {
     const asClaimed = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.mark = ?`;
     const where = `id = ? AND token = ? AND EXISTS (${asClaimed})`;
     const values = [this.#id(claim.id), claim.token, claim.reference?.mark ?? ''];
-    const { count } = await this.#query(`UPDATE ${this.#jobs} SET uncertain = ? WHERE ${where}`, [
-      mark,
-      ...values,
-    ]);
+    const { count } = await this.#query(
+      `UPDATE ${this.#jobs} SET uncertain = 1, uncertain_mark = ? WHERE ${where}`,
+      [mark, ...values],
+    );
     // Some drivers of MySQL do not count rows that have the value already.
-    const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain = ?`;
+    const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain_mark = ?`;
     if (count === 0 && (await this.#rows(marked, [...values, mark])).length === 0) return false;
     if (claim.reference?.started === false) {
       const start = `UPDATE ${this.#references} SET started = 1 WHERE id = ? AND started = 0`;
@@ -570,7 +561,7 @@ export class SqlStorage implements Storage {
     if (!referenceOf(row).canceled) return { more: true, uncertain: [], finished: undefined };
     return this.#database.transaction(async (step) => {
       const [users, values] = this.#usersOf(row, this.#dueQueue);
-      const unsent = `SELECT id FROM ${this.#jobs} WHERE ${users} AND ${WAITING} AND uncertain IS NULL
+      const unsent = `SELECT id FROM ${this.#jobs} WHERE ${users} AND ${WAITING} AND uncertain = 0
         ORDER BY due_at LIMIT ${STEP} ${forUpdate}`;
       const waiting = (await step(unsent, values)).rows;
       const parked = (await this.#parkedOf(step, row, forUpdate)).map(jobOf);
@@ -830,11 +821,12 @@ export class SqlStorage implements Storage {
   }
 }
 
-const PROGRESS = 'attempts = ?, failures = ?, rejections = ?, uncertain = ?, cause = ?';
+const PROGRESS = 'attempts = ?, failures = ?, rejections = ?, uncertain = ?, uncertain_mark = ?, cause = ?';
 const valuesOf = ({ attempts, failures, rejections, uncertain, cause }: Progress): Values => [
   attempts,
   failures,
   rejections,
+  Number(uncertain !== undefined),
   uncertain ?? null,
   cause ?? null,
 ];

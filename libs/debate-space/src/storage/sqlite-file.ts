@@ -64,7 +64,12 @@ export async function openDriver(path: string): Promise<SqliteDriver> {
 
 /** Copies the WAL into the file and empties it, so that erased uids leave it, too; not while another process reads. */
 export function emptyWal(driver: SqliteDriver): void {
-  driver.exec(`PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${BUSY_MS}`);
+  driver.exec('PRAGMA busy_timeout = 0');
+  try {
+    driver.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } finally {
+    driver.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+  }
 }
 
 async function driverClass(): Promise<Constructor> {
@@ -96,7 +101,7 @@ export function sqliteDatabase(driver: SqliteDriver): Database {
       const rows = hasRows ? prepared(text).all(...values) : [];
       resolve({ rows, count: hasRows ? rows.length : Number(prepared(text).run(...values).changes) });
     });
-  return {
+  const database: Database = {
     dialect: 'sqlite',
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     dueQueue: 'queue',
@@ -105,11 +110,13 @@ export function sqliteDatabase(driver: SqliteDriver): Database {
     transaction: (work) => work(query), // the worker has begun one, with a savepoint for each call
     take: async (take) => (await query(takeStatement(take), take.values.flat())).rows,
     ...onConflict,
+    inside: () => database,
     close: () => {
       driver.close();
       return Promise.resolve();
     },
   };
+  return database;
 }
 
 /** A file that is there, or is made empty, and the key beside it. */
@@ -252,6 +259,7 @@ const MEANINGS: readonly (readonly [sign: RegExp, meaning: string, hint: string]
     'restore the file from a backup, or move it away, and an empty one is made',
   ],
   [/no such table/, 'a table is missing', 'restart the app, which creates the tables'],
+  [/no such column|has no column/, 'a column is missing', 'restore the file from a backup, or move it away'],
   [
     /I\/O error|unable to open/,
     'the disk fails, or has no room',

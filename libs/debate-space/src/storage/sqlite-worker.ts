@@ -1,7 +1,10 @@
 import { statSync } from 'node:fs';
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { StorageError } from '../errors.js';
-import { schema } from './schema.js';
+import type { Query } from './database.js';
+import { migrate } from './migration.js';
+import { probeOperations } from './probe.js';
+import { TABLES } from './schema.js';
 import { SqlStorage } from './sql-storage.js';
 import { emptyWal, openDriver, sqliteDatabase, sqliteError, type SqliteDriver } from './sqlite-file.js';
 import type { Answer, Call, Message } from './sqlite.js';
@@ -42,6 +45,18 @@ class Inbox {
     for (let next; (next = receiveMessageOnPort(this.port));)
       this.put((next as { readonly message: Message }).message);
   }
+}
+
+/** In the transaction of the first call. */
+async function prepare(driver: SqliteDriver): Promise<void> {
+  const database = sqliteDatabase(driver);
+  const names = TABLES.map(() => '?').join(', ');
+  const text = `SELECT COUNT(*) AS tables FROM sqlite_master WHERE type = 'table' AND name IN (${names})`;
+  const found = async (query: Query): Promise<number> => Number((await query(text, TABLES)).rows[0]?.tables);
+  await migrate({ dialect: 'sqlite', found, locked: (work) => work(database.query) }, database.query, true);
+  driver.exec('SAVEPOINT probe');
+  await probeOperations(database);
+  driver.exec('ROLLBACK TO probe; RELEASE probe');
 }
 
 function serve(port: MessagePort, path: string): void {
@@ -128,7 +143,7 @@ class SqliteFile {
     const known = this.#storages.get(application);
     const storage = known ?? new SqlStorage(sqliteDatabase(driver), application);
     this.#storages.set(application, storage);
-    if (method === 'open') for (const statement of schema('sqlite')) driver.exec(statement);
+    if (method === 'open') await prepare(driver);
     const operations = storage as unknown as Record<string, (...all: readonly unknown[]) => Promise<unknown>>;
     return operations[method]?.(...args);
   }

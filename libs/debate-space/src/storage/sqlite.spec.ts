@@ -218,9 +218,9 @@ describe('the storage in a file of SQLite', () => {
 
   it('refuses tables of a newer version', async () => {
     await (await open()).storage.close();
-    await inside(`UPDATE debate_space_facts SET value = 2 WHERE id = 'version'`);
+    await inside(`UPDATE debate_space_facts SET value = 99 WHERE id = 'version'`);
     await expect(open()).rejects.toThrow(
-      'The tables of the storage have version 2, and this version of nestjs-debate-space knows 1; hint: update',
+      'The tables of the storage have version 99, and this version of nestjs-debate-space knows 2; hint: update',
     );
   });
 

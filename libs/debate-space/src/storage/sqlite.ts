@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../async/with-timeout.js';
 import { StorageError } from '../errors.js';
-import { SCHEMA_VERSION } from './schema.js';
+import { MIGRATIONS } from './schema.js';
 import { prepareFile, sqliteError } from './sqlite-file.js';
 import { SqlStorage } from './sql-storage.js';
 import type { OpenStorage, Storage, StorageEngine } from './storage.js';
@@ -84,7 +84,7 @@ async function open(options: SqliteStorageOptions, application: string): Promise
  * copies of this package, too, whose operations are the same.
  */
 function threadsOfProcess(): Map<string, SqliteThread> {
-  const protocol = [SCHEMA_VERSION, ...Object.getOwnPropertyNames(SqlStorage.prototype)].join();
+  const protocol = [MIGRATIONS.length, ...Object.getOwnPropertyNames(SqlStorage.prototype)].join();
   const holder = globalThis as unknown as Record<symbol, Map<string, SqliteThread> | undefined>;
   return (holder[Symbol.for(`nestjs-debate-space/sqlite ${protocol}`)] ??= new Map<string, SqliteThread>());
 }
@@ -200,7 +200,7 @@ class SqliteThread {
       };
       this.#pending.set(id, { resolve, reject, keep });
       this.#worker.ref();
-      const sent = args.filter((arg) => arg !== signal);
+      const sent = args.filter((arg) => signal === undefined || arg !== signal);
       this.#worker.postMessage({ id, application, method, args: sent } satisfies Message);
     });
   }
