@@ -118,8 +118,8 @@ export class SqlStorage implements Storage {
 
   // ---- logouts
 
-  async addLogouts(logouts: readonly NewLogout[]): Promise<void> {
-    await Promise.all(logouts.map((logout) => this.#adds.add(logout)));
+  async addLogouts(logouts: readonly NewLogout[], late?: AbortSignal): Promise<void> {
+    await Promise.all(logouts.map((logout) => this.#adds.add(logout, late)));
   }
 
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
