@@ -204,6 +204,7 @@ function dialect(statements: Statements): Database {
   return {
     dialect: 'mysql',
     now: NOW,
+    dueQueue: 'due_queue',
     forUpdate: 'FOR UPDATE',
     ...statements,
     take: (take) => statements.transaction((query) => lockThenUpdate(query, take)),

@@ -202,6 +202,7 @@ function dialect(statements: Statements): Database {
   return {
     dialect: 'postgres',
     now: NOW,
+    dueQueue: 'queue',
     forUpdate: 'FOR UPDATE',
     ...onConflict,
     ...statements,
