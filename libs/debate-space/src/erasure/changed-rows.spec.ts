@@ -248,7 +248,7 @@ class Scene {
       MARK: (of) => ofReference(of, 'mark'),
     };
     for (const statement of sql.split('; ')) {
-      const [, what, uid = ''] = /^(RESTORE|COPY)\((\w+)\)$/.exec(statement) ?? [];
+      const [, what, uid = ''] = /^\s*(RESTORE|COPY)\((\w+)\)$/.exec(statement) ?? [];
       const known = what === undefined ? undefined : this.rows.get(uid);
       if (known) {
         await this.insert(known.table, known.row, what === 'COPY');
@@ -276,7 +276,12 @@ class Scene {
   /** All that is due is done, as the app does it. */
   async work(): Promise<void> {
     const { room, storage, logouts, sessions, find } = this;
-    const recorder = { recordExpired: async (uid: string) => void this.loggedOut.push(uid) };
+    const recorder = {
+      recordExpired: (uid: string) => {
+        this.loggedOut.push(uid);
+        return Promise.resolve();
+      },
+    };
     const { signal } = new AbortController();
     const emit = (event: (typeof room.events)[number]): void => void room.events.push(event);
     const containment = new Containment(emit);
@@ -365,10 +370,10 @@ function insertion(table: string, rows: readonly Row[]): string {
 
 function literal(value: unknown): string {
   if (value === null || value === undefined) return 'NULL';
-  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value);
+  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : JSON.stringify(value);
 }
 
-for (const kept of tableStorages.filter(({ name, run }) => run && !name.includes('ORM')))
+for (const kept of tableStorages.filter(({ name, isShared }) => isShared && !name.includes('ORM')))
   kept.describe(`with the tables of ${kept.name}`, () => {
     let making: Promise<Place> | undefined;
     afterAll(async () => {
