@@ -80,6 +80,16 @@ export default tseslint.config(
     ),
   ),
   {
+    files: [`${library}/**/*.ts`],
+    ignores: ['**/*.spec.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'MetaProperty[meta.name="import"]', message: 'import.meta fails in jest with CommonJS.' },
+      ],
+    },
+  },
+  {
     files: ['**/*.{mjs,cjs}', '**/*.js'],
     languageOptions: {
       globals: { process: 'readonly', console: 'readonly', URL: 'readonly', fetch: 'readonly' },

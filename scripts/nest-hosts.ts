@@ -28,7 +28,7 @@ export interface Host {
 export const hosts: readonly Host[] = [
   { nest: '10', type: 'commonjs', fastify: fastify4, nodes: ['20'] },
   { nest: '11', type: 'commonjs', fastify: fastify5, nodes: ['22'] },
-  { nest: '12', type: 'module', fastify: fastify5, nodes: ['24', '26'] },
+  { nest: '12', type: 'module', fastify: fastify5, nodes: ['24'] },
 ];
 export const others = [
   '@codegenie/serverless-express',

@@ -34,22 +34,3 @@ export function withAbsoluteLinks(text: string, { page, base, files }: Place): s
   });
   return linked.join('');
 }
-
-/**
- * The links of a packed page that lead nowhere.
- * @param has whether the package has a file
- * @param repositoryHas whether the repository has one
- */
-export function deadLinks(
-  { page, text, url }: { readonly page: string; readonly text: string; readonly url: string },
-  has: (file: string) => boolean,
-  repositoryHas: (file: string) => boolean,
-): string[] {
-  const parts = text.split(FENCES).filter((_, index) => index % 2 === 0);
-  const targets = parts.flatMap((part) => [...part.matchAll(LINKS)].map(([, , target = '']) => target));
-  return targets.filter((target) => {
-    if (isRelative(target)) return !has(fileAt(page, target));
-    const [, file] = new RegExp(`^${url}/(?:blob|raw)/HEAD/([^#]*)`).exec(target) ?? [];
-    return file !== undefined && !repositoryHas(file);
-  });
-}

@@ -1,6 +1,6 @@
 // Plays every row of the table of endings (endings/stacks.ts of test/support) on every stack under NestJS 10, 11 and 12 and
 // Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
-// to that NestJS. By default each NestJS and each Node.js has at least one column.
+// to that NestJS. By default each NestJS runs on one Node.js.
 // Options: `--storage` memory (default), sqlite, postgres or mysql; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
 // these alone; `--full` for each NestJS on each Node.js.
 import { fork } from 'node:child_process';

@@ -29,8 +29,7 @@ export async function tryBundles(folder: string, nest: string, tarballs: readonl
   await runAsync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
 
   const page = readFileSync(join(root, PAGE), 'utf8');
-  const [config = ''] = /(?<=^```js\n)\/\/ webpack\.config\.cjs\n.*?(?=^```)/ms.exec(page) ?? [];
-  writeFileSync(join(place, 'webpack.config.cjs'), config);
+  cpSync(join(root, 'docs/examples/webpack.config.cjs'), join(place, 'webpack.config.cjs'));
   const bin = join(place, 'node_modules/.bin/debate-space-simulator');
   for (const bundler of BUNDLERS) {
     const [command] = new RegExp(`^npx ${bundler} .*`, 'm').exec(page) ?? [];

@@ -3,6 +3,11 @@ import { expect, it } from '@jest/globals'; // left out in the app, where the te
 import { Test } from '@nestjs/testing';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
+import { LogoutRoute } from 'nestjs-debate-space/internal';
+import { mysqlStorage } from 'nestjs-debate-space/mysql';
+import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
+import { postgresStorage } from 'nestjs-debate-space/postgres';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 
 const keys = {
   apiKey: 'an-api-key',
@@ -24,3 +29,8 @@ it('lists, logs out and deletes users', async () => {
   await service.stop();
   expect(service.received.logouts).toEqual(['alice']);
 }, 30_000);
+
+it('loads every entry of the plugin', () => {
+  for (const part of [LogoutRoute, mysqlStorage, observeDebateSpace, postgresStorage, sqliteStorage])
+    expect(typeof part).toBe('function');
+});

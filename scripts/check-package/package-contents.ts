@@ -1,13 +1,9 @@
 // What stands in a tarball, and whether its manifest fits it.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { manifestOf, type Manifest } from '../manifest.js';
-import { deadLinks } from '../packed-links.js';
 import { root, runAsync, type Packed } from '../packed.js';
-import { repositoryUrl } from '../staged.js';
 
 const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env|\.png/;
 const MAX_KB = 250;
@@ -23,7 +19,6 @@ export async function checkContents(
   const stray = paths.filter((path) => NOT_FOR_USERS.test(path));
   if (stray.length > 0) throw new Error(`${name}: the package has ${stray.join(', ')}`);
   checkSubpaths(manifestOf(place));
-  checkLinks(place, paths);
   await lint(name, place);
   const hasTypes = paths.some((path) => path.endsWith('.d.ts'));
   if (hasTypes) await runAsync('npx', ['attw', tarball, '--profile', 'esm-only'], root);
@@ -37,19 +32,6 @@ function checkSubpaths({ name, exports = {}, typesVersions = {} }: Manifest): vo
   const subpaths = Object.entries(exports).filter(([path, { types }]) => path !== '.' && types !== undefined);
   const types = Object.fromEntries(subpaths.map(([path, target]) => [path.slice(2), [target.types]]));
   assert.deepEqual(typesVersions['*'] ?? {}, types, `${name}: exports and typesVersions differ`);
-}
-
-function checkLinks(place: string, paths: readonly string[]): void {
-  const url = repositoryUrl();
-  for (const page of paths.filter((path) => path.endsWith('.md'))) {
-    const text = readFileSync(join(place, page), 'utf8');
-    const dead = deadLinks(
-      { page, text, url },
-      (file) => paths.includes(file),
-      (file) => existsSync(join(root, file)),
-    );
-    assert.deepEqual(dead, [], `${place}: dead links in ${page}`);
-  }
 }
 
 async function lint(name: string, pkgDir: string): Promise<void> {

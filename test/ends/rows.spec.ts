@@ -7,7 +7,8 @@ import { originalProcess } from '#support/process/original-process.js';
 /** Hosts at a time. */
 const LANES = 6;
 /** Where sessions are kept or come from in a way of its own. */
-const SPECIAL = /in the context of another request|registered before Nest|behind another app/;
+const SPECIAL =
+  /in the context of another request|registered before Nest|behind another app|by app\.use|by toJSON/;
 const isCore = ({ ending }: EndingCell): boolean => (ending as { core?: boolean }).core === true;
 /** What a broken plugin does to the host is checked on the core rows here, and on every row by `npm run test:rows`. */
 const promisesOf = (cell: EndingCell): readonly Promised[] =>

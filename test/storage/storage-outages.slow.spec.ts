@@ -16,7 +16,7 @@ import { scenario } from '#support/hosts/scenario.js';
 import { destroySession } from '#support/hosts/session-jobs.js';
 import type { SessionHost } from '#support/hosts/session-host.js';
 
-const IS_AWAY = 'the outbox does not take logouts; a crash would lose those in memory';
+const IS_AWAY = 'the storage does not take logouts; a crash would lose those in memory';
 const scene = scenario();
 
 /** Of all apps of a test: Nest has one logger in a process. */
@@ -83,7 +83,7 @@ describe('an app whose storage is away', () => {
       flaky.state = outage;
       await running.logOutAndDeliver('alice');
       await running.logOutAndDeliver('bob');
-      expect(await running.problems()).toEqual(['the outbox cannot be read', IS_AWAY]);
+      expect(await running.problems()).toEqual(['the storage cannot be read', IS_AWAY]);
       expect(await running.app.get(DebateSpaceOutbox).stats()).toMatchObject({ degraded: true });
 
       const recovered = firstEvent(running.app, 'storage-recovered');
@@ -98,7 +98,9 @@ describe('an app whose storage is away', () => {
       ]);
       expect(running.of('storage-recovered')).toHaveLength(1);
       expect(linesWith('does not take logouts')).toEqual([
-        expect.stringMatching(/they are delivered from memory, which a crash would lose$/),
+        expect.stringMatching(
+          /they are delivered from memory, which a crash would lose, and requests for erasures fail$/,
+        ),
       ]);
       expect(linesWith('takes logouts again')).toHaveLength(1);
     },
@@ -123,7 +125,7 @@ describe('an app whose storage is away', () => {
     for (const uid of ['alice', 'bob']) await running.logOut(uid);
     flaky.state = 'up';
     await scene.stop();
-    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 2, lost: false });
+    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 2, lost: 0 });
     expect(scene.service.received.logouts).toEqual([]);
 
     await scene.service.comeBack();
@@ -140,8 +142,8 @@ describe('an app whose storage is away', () => {
     flaky.state = 'failing';
     await running.logOut('alice');
     await scene.stop();
-    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 1, lost: true });
-    expect(linesWith('1 logouts were not delivered before the shutdown and are lost')).toHaveLength(1);
+    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 1, lost: 1 });
+    expect(linesWith('1 of 1 logouts that were not delivered before the shutdown are lost')).toHaveLength(1);
   });
 
   it('rejects a request for an erasure with its reference, and keeps a logout in memory', async () => {

@@ -39,26 +39,12 @@ export function runCode(code: string, names: Readonly<Record<string, unknown>>):
 }
 
 /**
- * Runs a snippet of a page that begins with this path.
+ * Runs a file of `docs/examples/recipes`.
  * @param modules what it may import, by name
  * @returns what it exports
  */
-export function runSnippet(
-  page: string,
-  path: string,
-  modules: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const [, code] = new RegExp(`^\`\`\`ts\n// ${path}\n(.*?)^\`\`\``, 'ms').exec(page) ?? [];
-  if (code === undefined) throw new Error(`the page has no snippet ${path}`);
-  return runModule(code, modules);
-}
-
-/** Runs a file of `docs/examples/recipes`. See {@link runSnippet}. */
 export function runRecipe(name: string, modules: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return runModule(pageOf(`docs/examples/recipes/${name}`), modules);
-}
-
-function runModule(code: string, modules: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const code = pageOf(`docs/examples/recipes/${name}`);
   const compilerOptions: ts.CompilerOptions = {
     module: ts.ModuleKind.CommonJS,
     target: ts.ScriptTarget.ES2023,

@@ -133,6 +133,13 @@ export interface RequestErrorDetails {
   readonly attempts: number;
   /** How long the service asked to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs?: number;
+  /**
+   * Whether another attempt may follow. `immediately`: it needs no delay, because it is not a repetition; `too-late`: the
+   * call has no time for a request. @internal
+   */
+  readonly repeat?: 'immediately' | 'later' | 'too-late';
+  /** The system's error code, or `TIMEOUT`, when there was no whole answer. @internal */
+  readonly reason?: string;
 }
 
 /** A call to the service that failed. Holds no request, no response, no key, no token and no uid. */
@@ -143,6 +150,10 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
   readonly outcome: DebateSpaceOutcome;
   readonly attempts: number;
   readonly retryAfterMs?: number;
+  /** @internal */
+  readonly repeat?: 'immediately' | 'later' | 'too-late';
+  /** @internal */
+  readonly reason?: string;
 
   constructor(message: string, details: RequestErrorDetails) {
     super(`${details.operation}: ${message}`);
@@ -152,7 +163,17 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
     this.outcome = details.outcome;
     this.attempts = details.attempts;
     this.retryAfterMs = details.retryAfterMs;
+    this.repeat = details.repeat;
+    this.reason = details.reason;
   }
+}
+
+/** The error of one attempt, as its call ends with it. @internal */
+export function ended(
+  error: DebateSpaceRequestError,
+  changes: Partial<RequestErrorDetails>,
+): DebateSpaceRequestError {
+  return Object.assign(error, changes);
 }
 
 /** The value cannot be a uid (docs/getting-started.md#what-can-be-a-uid). Nothing was sent. */
@@ -175,7 +196,7 @@ export class AuthenticationError extends DebateSpaceRequestError {
 export class PermissionError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_PERMISSION';
 }
-/** The service knows no user of that uid (404). */
+/** The service knows no user of that uid (404 or 410). */
 export class UserNotFoundError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_USER_NOT_FOUND';
 }

@@ -10,10 +10,13 @@ export type { HostFunctions, HostQuery, ServerOptions } from './storage/server-c
 
 /**
  * The SQL that creates the tables of `mysqlStorage`, for hosts that give it `migrate: false`: several statements, each with a
- * semicolon and a line break at its end. It may run any number of times, and changes nothing that exists.
+ * semicolon and a line break at its end.
  *
- * @param options `prefix`: as of `mysqlStorage`
+ * @param options `prefix`: as of `mysqlStorage`; `from`: the version of the tables that exist, 0 by default
  * @throws `StorageError` when names of tables cannot begin with `prefix`
  */
-export const mysqlMigration = ({ prefix }: { readonly prefix?: string } = {}): string =>
-  storageMigration('mysql', prefix);
+export const mysqlMigration = ({
+  prefix,
+  from,
+}: { readonly prefix?: string; readonly from?: number } = {}): string =>
+  storageMigration('mysql', prefix, from);

@@ -9,11 +9,13 @@ export {
 export type { HostFunctions, HostQuery, ServerOptions } from './storage/server-calls.js';
 
 /**
- * The SQL that creates the tables of `postgresStorage`, for hosts that give it `migrate: false`. It may run any number of times,
- * and changes nothing that exists.
+ * The SQL that creates the tables of `postgresStorage`, for hosts that give it `migrate: false`. It may run any number of times.
  *
- * @param options `schema`: as of `postgresStorage`
+ * @param options `schema`: as of `postgresStorage`; `from`: the version of the tables that exist, 0 by default
  * @throws `StorageError` when `schema` cannot be the name of one
  */
-export const postgresMigration = ({ schema }: { readonly schema?: string } = {}): string =>
-  storageMigration('postgres', schema);
+export const postgresMigration = ({
+  schema,
+  from,
+}: { readonly schema?: string; readonly from?: number } = {}): string =>
+  storageMigration('postgres', schema, from);

@@ -8,6 +8,8 @@ export class Browser {
   readonly #jar = new CookieJar();
   readonly #origin: string;
   readonly #fetch: Fetch;
+  /** What it sends in front of the cookies that it keeps, as it is. */
+  further: readonly string[] = [];
 
   /** @param origin of the host, with the path that it is mounted at, if it is */
   constructor(origin: string, send: Fetch = fetch) {
@@ -23,7 +25,8 @@ export class Browser {
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const url = path.startsWith('/') ? this.#origin.replace(/\/$/, '') + path : path;
     const headers = new Headers(init.headers);
-    headers.set('cookie', await this.#jar.getCookieString(url));
+    const kept = await this.#jar.getCookieString(url);
+    headers.set('cookie', [...this.further, kept].join('; '));
     const response = await this.#fetch(url, { redirect: 'manual', ...init, headers });
     for (const cookie of response.headers.getSetCookie()) await this.#jar.setCookie(cookie, url);
     const cleared = response.headers.get('clear-site-data')?.split(',') ?? [];

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { oddCookies } from './rows.js';
 import { cookieHosts, type CookieContext } from '../hosts/cookie-hosts.js';
 import type { Ending, EndingStack } from './endings.js';
 
@@ -21,6 +22,8 @@ const afterAbort =
 
 const endings: readonly CookieEnding[] = [
   { name: 'the session is dropped', ends: true, act: drop },
+  { name: 'the session is dropped beside odd cookies', ends: true, cookies: oddCookies, act: drop },
+  { name: 'nothing changes beside odd cookies', ends: false, cookies: oddCookies, act: () => undefined },
   {
     name: 'the session is dropped, and then the handler throws',
     ends: true,

@@ -15,6 +15,8 @@ export interface Ending<Context> {
   /** Where the versions of a NestJS make it another: `test:matrix`. */
   readonly endsOn?: Readonly<Partial<Record<'nest10' | 'nest11', boolean>>> | undefined;
   readonly act: (context: Context) => unknown;
+  /** Further cookies that the browser sends with it, as they are. */
+  readonly cookies?: readonly string[] | undefined;
   /** How the act is reached: by a path, or `job` by no request at all. Default: a handler. */
   readonly path?: string | undefined;
   /** Whether the browser goes away before the act has come to its end. */

@@ -115,6 +115,7 @@ class Play {
   async #reach(host: EndingHost, cleanUp: (() => void)[]): Promise<void> {
     const { path = '/act', aborts = false, others = [], ends } = this.cell.ending;
     const { browser } = await this.#enter(host, 'alice');
+    browser.further = this.cell.ending.cookies ?? [];
     for (const uid of others) this.#others.push(await (await this.#enter(host, uid)).sid());
     if (path === 'job') {
       await host.job?.();

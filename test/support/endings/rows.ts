@@ -37,6 +37,9 @@ export const onFastify = { on: 'fastify' } as const;
 export const withPassport = { login: 'passport' } as const;
 export const withoutPassport = { login: 'session' } as const;
 
+/** What no library writes, and any browser may send. */
+export const oddCookies = ['a b=1', '\u00fc=1', '=x', '__proto__=1', 'a="', '%=%zz', 'lang'];
+
 export const nothing = (): void => undefined;
 export const destroy: Act = (handler) => handler.destroy();
 export const removeUser: Act = ({ session }) => {

@@ -1,5 +1,7 @@
 import { Latch } from '../latch.js';
 import { jobs } from '../hosts/session-jobs.js';
+import type { Store } from 'express-session';
+import type { Handling } from './handling.js';
 import { longerThanTheGrace, SHORT_GRACE_MS, type Actor, type Scene } from './scene.js';
 import {
   destroy,
@@ -67,6 +69,13 @@ const beside =
 const fifty = Array.from({ length: 50 }, (_, n) => `user-${n}`);
 const enterAll = (on: Scene, uids: readonly string[]): Promise<Actor[]> =>
   Promise.all(uids.map((uid) => on.enter(uid)));
+
+const allSids = (store: Handling['store']): Promise<readonly string[]> =>
+  new Promise((resolve) => {
+    (store as Store).all?.((_: unknown, all) => {
+      resolve(Object.keys(all ?? {}));
+    });
+  });
 
 /** What several browsers, several requests of one browser, and jobs do at the same time. */
 export const scenes: readonly Row[] = [
@@ -287,6 +296,44 @@ export const scenes: readonly Row[] = [
     await alice.request('leave');
     await on.told();
     await on.job((store) => jobs.destroy(store, sid));
+  }),
+  scene(
+    'a login form that is sent twice, and a job that removes what no browser has',
+    [],
+    async (on) => {
+      const guest = await on.enter();
+      const both = new Latch(2);
+      on.on('in', async (handler) => {
+        both.open();
+        await both.passed;
+        await renew(handler);
+      });
+      await Promise.all([guest.request('in'), guest.request('in')]);
+      on.on('page', nothing);
+      await guest.request('page');
+      const kept = await guest.sid();
+      await on.job(async (store) => {
+        for (const sid of await allSids(store)) if (sid !== kept) await jobs.destroy(store, sid);
+      });
+    },
+    { fails: true },
+  ),
+  scene('strangers who send the id of a session in a cookie that the host clears', [], async (on) => {
+    const alice = await on.enter('alice');
+    const stranger = await on.enter();
+    const sid = await alice.sid();
+    on.on('clear', (handler) => {
+      handler.header('Set-Cookie', `${handler.cookieName}=; Max-Age=0; Path=/`);
+    });
+    on.on('theme', (handler) => {
+      handler.header('Set-Cookie', 'theme=; Max-Age=0; Path=/');
+    });
+    const values = [`s%3A${sid}.AAAA`, `${sid}.AAAA`, sid, `s%3A${sid}`, `x${sid}`];
+    for (const value of values)
+      for (const path of ['/before-sessions', '/act']) {
+        stranger.browser.further = ['connect.sid', 'sessionId', 'theme'].map((name) => `${name}=${value}`);
+        for (const name of ['clear', 'theme']) await stranger.browser.post(`${path}?${name}`);
+      }
   }),
   scene('a login and a logout of the same user, again and again', ['alice'], async (on) => {
     const alice = await on.enter('alice');

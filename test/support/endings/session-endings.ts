@@ -8,6 +8,7 @@ import {
   ends,
   later,
   nothing,
+  oddCookies,
   onExpress,
   onFastify,
   removeUser,
@@ -33,6 +34,7 @@ const ofFastify = ({ fastify }: Handling): NonNullable<Handling['fastify']> => {
 /** A handler destroys the session. */
 const destroyed: readonly Row[] = [
   ends('session.destroy', destroy, core),
+  ends('session.destroy beside odd cookies', destroy, { cookies: oddCookies }),
   ends(
     'session.destroy without a callback',
     (handler) => {
@@ -176,6 +178,11 @@ const leftBehind: readonly Row[] = [
     },
     { ...core, ...later },
   ),
+  stays('the cookie is set again at another path, and then cleared at that one', (handler) => {
+    const { cookieName } = handler;
+    handler.header('Set-Cookie', `${cookieName}=another; Path=/elsewhere`);
+    handler.clearCookie('elsewhere');
+  }),
   ends(
     'the cookie is cleared, and another one names the session',
     (handler) => {
@@ -527,6 +534,16 @@ const expiry: readonly Row[] = [
     onExpress,
   ),
   ends('session.cookie.maxAge = 0, saved', expired, core),
+  ends('session.cookie.maxAge = 1', (handler) => {
+    expiring(handler, 1);
+  }),
+  ends(
+    'session.options of a maxAge of 1',
+    ({ session }) => {
+      (session as unknown as { options(options: object): void }).options({ maxAge: 1 });
+    },
+    onFastify,
+  ),
   ends(
     'session.cookie.maxAge = 0, saved, and the session destroyed',
     async (handler) => {

@@ -1,7 +1,7 @@
 import fastifySession from '@fastify/session';
 import { ObjectId } from 'bson';
 import type { Request, Response } from 'express';
-import type { Store } from 'express-session';
+import session, { type Store } from 'express-session';
 import type { DebateSpaceModuleOptions, DebateSpaceSessionOptions } from 'nestjs-debate-space';
 import { BsonStore } from '../stores/bson-store.js';
 import { ConnectionStore } from '../stores/connection-store.js';
@@ -9,9 +9,15 @@ import { cookieStacks } from './cookie-endings.js';
 import { cellsOf, type EndingCell, type EndingStack } from './endings.js';
 import { behindCalledApp, onLambda as expressOnLambda, wiringsInParents } from '../hosts/express-wirings.js';
 import { FallibleStore } from '../stores/fallible-store.js';
-import { FastifyHost, onHttp2, onLambda, type FastifyHostOptions } from '../hosts/fastify-host.js';
+import {
+  FastifyHost,
+  onHttp2,
+  onLambda,
+  type FastifyContext,
+  type FastifyHostOptions,
+} from '../hosts/fastify-host.js';
 import { fastifyLogins, type LoginKind } from '../hosts/fastify-logins.js';
-import { SessionHost, type SessionHostOptions } from '../hosts/session-host.js';
+import { logIn, SessionHost, type SessionHostOptions } from '../hosts/session-host.js';
 import { onlySid, type HandledStore } from '../hosts/session-jobs.js';
 import { socketStacks } from './socket-stacks.js';
 import type { UserShape } from '../hosts/user-shape.js';
@@ -102,6 +108,42 @@ const onFastifyStack = (variant: FastifyVariant): EndingStack<Handling> => ({
   },
 });
 
+/** express-session in front of Fastify, by `app.use`: the session is on Node's request. */
+const onRawRequests: EndingStack<Handling> = {
+  name: 'Fastify, express-session by app.use',
+  endings: rowsOf('express', {
+    name: '',
+    login: 'session',
+    has: isCore,
+    // express-session does not see the length that Fastify gives to the head, and writes the whole body before it saves.
+    isLater: ({ name }) => name.includes('session.user'),
+  }),
+  start: async ({ act, debateSpace, trace, others }, row: Row) => {
+    const store = trace.record(new FallibleStore()) as HandledStore & Store;
+    const rawOf = ({ request }: FastifyContext): Request => request.raw as Request;
+    const handling = (context: FastifyContext): Handling => {
+      const response = context.reply.raw as Response;
+      return Object.defineProperties(onExpress(rawOf(context), response, { store, others }), {
+        url: { value: context.request.url },
+        logIn: { value: (uid: string) => logIn(rawOf(context), uid) },
+        clearCookie: { value: () => response.appendHeader('Set-Cookie', 'connect.sid=; Max-Age=0; Path=/') },
+        hijack: { value: () => context.reply.hijack() },
+      });
+    };
+    const settings = { secret: 'only for tests', resave: false, saveUninitialized: false, store };
+    const host = await FastifyHost.start({
+      login: {
+        register: (app) => app.use(session(settings)),
+        logIn: (context, uid) => logIn(rawOf(context), uid),
+        uidIn: (context) => rawOf(context).session.user?.uid,
+      },
+      act: (context) => act(handling(context)),
+      debateSpace: sessionOptions(debateSpace, row, undefined),
+    });
+    return Object.assign(host, { job: async () => row.job?.(store, await onlySid(store)), store });
+  },
+};
+
 const sidIn = async (store: HandledStore): Promise<string> =>
   store instanceof FallibleStore
     ? onlySid(store)
@@ -162,6 +204,13 @@ const expressVariants: readonly ExpressVariant[] = [
     name: 'Express and users of another shape, { _id }',
     host: { users: keptIn('_id', (name) => name) },
   },
+  {
+    ...expressCore,
+    name: 'Express and users of another shape, by toJSON',
+    host: {
+      users: { user: (uid) => ({ id: `row of ${uid}`, toJSON: () => ({ uid }) }), name: nameIn('uid') },
+    },
+  },
   ...['_id', 'id'].map((member): ExpressVariant => ({
     ...expressCore,
     ...withObjectIds,
@@ -214,7 +263,9 @@ const fastifyVariants: readonly FastifyVariant[] = [
 ];
 
 const tables: readonly (readonly EndingCell[])[] = [
-  [...expressVariants.map(onExpressStack), ...fastifyVariants.map(onFastifyStack)].flatMap(cellsOf),
+  [...expressVariants.map(onExpressStack), ...fastifyVariants.map(onFastifyStack), onRawRequests].flatMap(
+    cellsOf,
+  ),
   cookieStacks.flatMap(cellsOf),
   socketStacks.flatMap(cellsOf),
 ];

@@ -6,11 +6,15 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import cookieSession from 'cookie-session';
 import type { Request, Response } from 'express';
 import type { FastifyRequest } from 'fastify';
-import { getIronSession, unsealData, type IronSession } from 'iron-session';
+import { getIronSession, type IronSession } from 'iron-session';
 import { jwtVerify, SignJWT } from 'jose';
-import Keygrip from 'keygrip';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SessionCookie } from 'nestjs-debate-space';
+import { SECRET } from './cookie-secret.js'; // before the recipes
+import { sessionCookie as cookieSessionCookie } from '../../../docs/examples/recipes/cookie-session.js';
+import { sessionCookie as secureSessionCookie } from '../../../docs/examples/recipes/fastify-secure-session.js';
+import { sessionCookie as ironSessionCookie } from '../../../docs/examples/recipes/iron-session.js';
+import { sessionCookie as jwtCookie } from '../../../docs/examples/recipes/jwt-cookie.js';
 import type { FastifyContext } from './fastify-host.js';
 
 /** A session that lives in a cookie, as a host uses it. */
@@ -41,7 +45,6 @@ interface Session {
   basket?: number;
 }
 
-const SECRET = 'only for tests, and long enough for each of them';
 const KEY = new TextEncoder().encode(SECRET);
 
 const cookieSessionOf = (request: Request): Session => request.session as unknown as Session;
@@ -55,16 +58,7 @@ const withCookieSession: CookieLogin<NestExpressApplication, ExpressExchange> = 
   revives: true,
   removeUser: ({ request }) => delete cookieSessionOf(request).user,
   change: ({ request }) => Object.assign(request.session, { basket: 3 }),
-  cookie: () => {
-    const keygrip = new Keygrip([SECRET]);
-    return {
-      name: 'session',
-      uid: (value, { cookies }) => {
-        if (!keygrip.verify(`session=${value}`, cookies['session.sig'] ?? '')) return undefined;
-        return (JSON.parse(Buffer.from(value, 'base64').toString()) as Session).user;
-      },
-    };
-  },
+  cookie: () => cookieSessionCookie,
 };
 
 const iron = (request: IncomingMessage, response: ServerResponse): Promise<IronSession<Session>> =>
@@ -93,10 +87,7 @@ function withIronSession<App, Context>(
     revives: true,
     removeUser: (context) => changed(context, { user: undefined }),
     change: (context) => changed(context, { basket: 3 }),
-    cookie: () => ({
-      name: 'session',
-      uid: async (value) => (await unsealData<Session>(value, { password: SECRET })).user,
-    }),
+    cookie: () => ironSessionCookie,
   };
 }
 
@@ -120,7 +111,7 @@ const withChunkedJwt: CookieLogin<NestExpressApplication, ExpressExchange> = {
   },
   logOut: ({ response }) => response.clearCookie('session.0').clearCookie('session.1'),
   revives: true,
-  cookie: () => ({ name: 'session', uid: subjectOf }),
+  cookie: () => ({ ...jwtCookie, name: 'session' }),
 };
 
 interface SecureSession {
@@ -134,16 +125,8 @@ const registerSecureSession = (app: NestFastifyApplication): unknown => {
   const key = Buffer.alloc(32, SECRET);
   return app.register(secureSession, { key, cookieName: 'session', cookie: { path: '/' } });
 };
-const secureCookie =
-  (key: string) =>
-  (app: () => NestFastifyApplication): SessionCookie => ({
-    name: 'session',
-    uid: (value) => {
-      const fastify = app().getHttpAdapter().getInstance();
-      const session = fastify.decodeSecureSession(value) as unknown as SecureSession | null;
-      return session?.get(key) as string | undefined;
-    },
-  });
+const secureCookie = (app: () => NestFastifyApplication): SessionCookie =>
+  secureSessionCookie(() => app().getHttpAdapter().getInstance());
 
 const withSecureSession: CookieLogin<NestFastifyApplication, FastifyContext> = {
   name: 'Fastify, @fastify/secure-session',
@@ -162,7 +145,7 @@ const withSecureSession: CookieLogin<NestFastifyApplication, FastifyContext> = {
   change: ({ request }) => {
     secure(request).set('basket', 3);
   },
-  cookie: secureCookie('user'),
+  cookie: secureCookie,
 };
 
 const withSecurePassport = (): CookieLogin<NestFastifyApplication, FastifyContext> => {
@@ -180,7 +163,7 @@ const withSecurePassport = (): CookieLogin<NestFastifyApplication, FastifyContex
     logIn: ({ request }, uid) => request.logIn({ uid } as never),
     uidIn: ({ request }) => (request.user as { uid: string } | null | undefined)?.uid,
     removeUser: ({ request }) => request.logOut(),
-    cookie: secureCookie('passport'),
+    cookie: secureCookie,
   };
 };
 
@@ -196,7 +179,7 @@ const withFastifyJwt: CookieLogin<NestFastifyApplication, FastifyContext> = {
     void reply.clearCookie('session', { path: '/' }); // a reply is a promise of being sent
   },
   revives: true,
-  cookie: () => ({ name: 'session', uid: subjectOf }),
+  cookie: () => ({ ...jwtCookie, name: 'session' }),
 };
 
 export const expressCookieLogins: readonly CookieLogin<NestExpressApplication, ExpressExchange>[] = [

@@ -108,7 +108,7 @@ export class FastifyHost {
     });
     const instance = app.getHttpAdapter().getInstance();
     instance.addHook('onRequest', async (request, reply) => {
-      if (request.url !== '/before-sessions') return;
+      if (request.url.split('?', 1)[0] !== '/before-sessions') return;
       await options.act({ request, reply });
       await reply.send('done');
     });

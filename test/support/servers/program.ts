@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 export interface Program {
   /** Where it is; `undefined` when this machine does not have it. */
   readonly path: string | undefined;
-  /** `describe`, or a plain word that these tests are skipped. In CI nothing is: what is missing fails. */
+  /** `describe`, or a skipped test that `skipped-reporter.js` reports. In CI nothing is skipped: what is missing fails. */
   readonly describe: (name: string, tests: () => void) => void;
 }
 
@@ -22,9 +22,8 @@ export function programOf(command: string, product: string, places: readonly str
         jest.describe(name, tests);
         return;
       }
-      process.stderr.write(`SKIPPED for lack of ${product} (${command}): ${name}\n`);
       jest.describe(name, () => {
-        jest.it.skip(`needs ${product}`, () => undefined);
+        jest.it.skip(`needs ${product} (${command})`, () => undefined);
       });
     },
   };

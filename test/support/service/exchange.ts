@@ -1,5 +1,9 @@
-import { AbortedError, NetworkError, TimeoutError } from '../../../libs/debate-space/src/errors.js';
-import { Failure } from '../../../libs/debate-space/src/service/http/failure.js';
+import {
+  AbortedError,
+  DebateSpaceRequestError,
+  NetworkError,
+  TimeoutError,
+} from '../../../libs/debate-space/src/errors.js';
 import type { HttpReply } from '../../../libs/debate-space/src/service/http/exchange.js';
 
 const KINDS = new Map<unknown, string>([
@@ -15,8 +19,8 @@ export async function outcomeOf(
   try {
     return { reply: await exchange };
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const { outcome, reason } = error.details;
-    return { failure: { kind: KINDS.get(error.error), reason, sent: outcome !== 'not-sent' } };
+    if (!(error instanceof DebateSpaceRequestError)) throw error;
+    const { outcome, reason } = error;
+    return { failure: { kind: KINDS.get(error.constructor), reason, sent: outcome !== 'not-sent' } };
   }
 }

@@ -44,6 +44,16 @@ switch (how) {
     await add();
     process.kill(process.pid, 'SIGKILL');
     break;
+  case 'share': // with another module, and with a process that opens the file and closes it
+    await (await engine.open('other')).storage.addLogouts([]);
+    await add();
+    execFileSync(process.execPath, [...process.execArgv, process.argv[1] ?? '', path, 'close']);
+    for (let more = 0; more < 3; more += 1) await add();
+    process.kill(process.pid, 'SIGKILL');
+    break;
+  case 'close':
+    await storage.close();
+    break;
   case 'fill':
     console.log(await fillDisk());
     break;

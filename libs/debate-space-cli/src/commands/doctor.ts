@@ -104,7 +104,7 @@ async function serviceChecks({ app, service }: Plugin, { io }: CliContext) {
     /** Without a token nobody can be logged out; that it is missed shows that the route is there. */
     address: async () => {
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const request = { method: 'POST', url, headers, body: '' } as const;
+      const request = { operation: 'logoutUser', method: 'POST', url, headers, body: '' } as const;
       const { status, clockSkewMs } = await app.get(Transport).exchange(request, signal);
       skewMs = clockSkewMs;
       const answer = `${new URL(url).host} answers ${status} to a logout without a token`;

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
 
@@ -8,6 +8,7 @@ interface Chosen {
   readonly dialect: (typeof DIALECTS)[number];
   readonly schema?: string;
   readonly prefix?: string;
+  readonly from: number;
 }
 
 /** The tables of the storage. Connects to nothing. */
@@ -23,13 +24,24 @@ export function addStorage(program: Command, { output }: CliContext): void {
     .addOption(dialects.makeOptionMandatory())
     .option('--schema <name>', 'with postgres: the schema of the tables, which must exist (default: public)')
     .option('--prefix <text>', 'with mysql: what the names of the tables begin with')
-    .action(async ({ dialect, schema, prefix }: Chosen) => {
+    .option(
+      '--from <version>',
+      'print what is newer than these tables, whose version the app names',
+      versionOf,
+      0,
+    )
+    .action(async ({ dialect, schema, prefix, from }: Chosen) => {
       if (schema !== undefined && dialect !== 'postgres')
         throw new Failure('usage', '--schema goes with --dialect postgres only.');
       if (prefix !== undefined && dialect !== 'mysql')
         throw new Failure('usage', '--prefix goes with --dialect mysql only.');
       const { storageMigration } = await import('nestjs-debate-space/internal');
-      const sql = storageMigration(dialect, schema ?? prefix);
+      const sql = storageMigration(dialect, schema ?? prefix, from);
       output.answer({ dialect, sql }, sql.trimEnd());
     });
+}
+
+function versionOf(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError('Give the version of the tables, such as 1.');
+  return Number(text);
 }

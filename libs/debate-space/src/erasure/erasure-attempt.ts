@@ -7,6 +7,7 @@ import { fullJitter } from '../jobs/circuit-breaker.js';
 import { causeOf, decide, isUnexpected } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
+import { NOT_FOUND } from '../service/http/status-table.js';
 import type { NoSlot } from '../service/rate-limiter.js';
 import type { Claim } from '../storage/storage.js';
 import type { BeforeErase, PendingErasure } from './erasure.js';
@@ -40,7 +41,7 @@ const BROKEN_OFF = { cause: 'broken off', hint: '', brokenOff: true, delayMs: 0 
 const HINTS = {
   noSlot: 'raise http.rateLimit if the service permits more requests',
   beforeErase: 'see why erasure.beforeErase fails; without its answer nothing is erased',
-  noService: 'the address answers 404 to everything, and is not the service; check baseUrl',
+  noService: 'the address finds nothing and nobody, and is not the service; check baseUrl',
   noLogout: 'see that the service is up, and run `npx debate-space doctor`',
   refused: 'the service refuses to erase this user; ask its operator',
 };
@@ -136,10 +137,11 @@ export class ErasureAttempt {
     if (!(await markSending())) return BROKEN_OFF;
     try {
       const status = await this.calls.erase(uid, mode);
-      if (status === 404 && !(await this.calls.isServiceThere()))
-        return { cause: '404', hint: HINTS.noService, others: 'held-up', sent: true };
+      const isNotFound = NOT_FOUND.has(status);
+      if (isNotFound && !(await this.calls.isServiceThere()))
+        return { cause: String(status), hint: HINTS.noService, others: 'held-up', sent: true };
       // Not found – unless an earlier attempt erased the user, and its answer was lost.
-      const outcome = status === 404 && !claim.uncertain ? 'not-found' : 'erased';
+      const outcome = isNotFound && !claim.uncertain ? 'not-found' : 'erased';
       return { outcome, status, loggedOut };
     } catch (error) {
       return failureOf(claim, error, this.shutdownSignal.aborted);

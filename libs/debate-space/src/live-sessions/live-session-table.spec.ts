@@ -39,8 +39,8 @@ async function instances(keys: readonly [string[], string[]] = [['a storage key'
       ...{ storage, sessions, containment, find, sweepMs: 1 },
       emit: ({ type }) => faults.push(type),
       recorder: {
-        recordExpired: async (uid, add) => {
-          if (await add(logout(`expired ${uid}`))) expired.push(uid);
+        recordExpired: async (session, uid) => {
+          if (await sessions.endExpired(session, logout(`expired ${uid}`))) expired.push(uid);
         },
       },
       signal: new AbortController().signal,

@@ -82,7 +82,6 @@ describe('the delivery policy', () => {
   it.each<[number, string]>([
     [401, 'secretKey'],
     [403, 'secretKey'],
-    [410, 'secretKey'],
     [415, 'secretKey'],
     [422, 'secretKey'],
   ])('parks immediately after a %d, with a hint that names %s', (status, hint) => {

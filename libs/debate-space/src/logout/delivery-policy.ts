@@ -1,6 +1,12 @@
 import { fullJitter } from '../jobs/circuit-breaker.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
-import { meaningOf, statusText, type Contradiction, type Verdict } from '../service/http/status-table.js';
+import {
+  meaningOf,
+  NOT_FOUND,
+  statusText,
+  type Contradiction,
+  type Verdict,
+} from '../service/http/status-table.js';
 import type { Claim } from '../storage/storage.js';
 
 /** What came of one attempt at delivery. */
@@ -103,7 +109,7 @@ export function hintFor(answer: DeliveryAnswer): string {
   if (status === undefined || status >= 500 || verdict === 'busy') return 'see that the service is up';
   if (status >= 300 && status < 400)
     return 'a redirect is never followed; give the address it leads to as authUrl';
-  if (status === 404) return 'there is no such logout route; check applicationName and authUrl';
+  if (NOT_FOUND.has(status)) return 'there is no such logout route; check applicationName and authUrl';
   if (status === 405) return 'the address takes no POST; check authUrl';
   if (verdict !== 'refused') return 'something else than the service answers; check authUrl';
   if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {

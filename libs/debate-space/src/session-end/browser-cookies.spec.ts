@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
-import { cookiesAfter, cookiesSent, cookieValue, losesSession, changedCookies } from './browser-cookies.js';
+import {
+  changedCookies,
+  cookiesAfter,
+  cookiesSent,
+  cookieValue,
+  idIn,
+  losesSession,
+  proofIn,
+  proofOf,
+} from './browser-cookies.js';
 import { RequestScope } from './request-scope.js';
 
 const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
@@ -15,7 +24,7 @@ describe('the cookies that a browser has after a response', () => {
     },
     {
       name: 'change at the path that was requested, and above',
-      set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'],
+      set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/'],
       after: { theme: 'light' },
     },
     {
@@ -30,8 +39,8 @@ describe('the cookies that a browser has after a response', () => {
     },
     {
       name: 'change by a cookie of a path that is none',
-      set: ['theme=light; Path=x'],
-      after: { sid: 'a b', theme: 'light' },
+      set: ['sid=x; Path=x'],
+      after: { sid: 'x', theme: 'dark' },
     },
     {
       name: 'change with an Expires of the future',
@@ -39,7 +48,7 @@ describe('the cookies that a browser has after a response', () => {
       after: { sid: 'x', theme: 'dark' },
     },
     { name: 'stay as they are', set: [], after: { sid: 'a b', theme: 'dark' } },
-    { name: 'change', set: ['sid=c%20d; Path=/; HttpOnly'], after: { sid: 'c d', theme: 'dark' } },
+    { name: 'change', set: ['sid=c%20d; Path=/app; HttpOnly'], after: { sid: 'c d', theme: 'dark' } },
     { name: 'grow', set: ['basket=3'], after: { sid: 'a b', theme: 'dark', basket: '3' } },
     { name: 'go with an Expires of the past', set: [`sid=; Expires=${PAST}`], after: { theme: 'dark' } },
     { name: 'go with a Max-Age of nothing', set: ['sid=x; Max-Age=0'], after: { theme: 'dark' } },
@@ -67,14 +76,17 @@ describe('the cookies that a browser has after a response', () => {
     const cookies = cookiesAfter(
       cookiesSent('sid=a%20b; theme=dark'),
       { setCookies: set, clearsCookies: false },
-      '/app/page',
+      { path: '/app/page' },
+      (name) => ({ path: name === 'sid' ? '/app' : '/' }),
     );
     expect(Object.entries(cookies).toSorted()).toEqual(Object.entries(after).toSorted());
   });
 
   it('are none when Clear-Site-Data has cleared them, also those that were set', () => {
     const changes = { setCookies: ['basket=3'], clearsCookies: true };
-    expect(Object.keys(cookiesAfter(cookiesSent('sid=a'), changes, '/'))).toEqual([]);
+    expect(Object.keys(cookiesAfter(cookiesSent('sid=a'), changes, { path: '/' }, () => undefined))).toEqual(
+      [],
+    );
   });
 
   it('are none without a header', () => {
@@ -95,7 +107,7 @@ describe('the value of a session cookie', () => {
 });
 
 describe('a session', () => {
-  const request = (sent: string, cookie: object = {}, setCookie?: string): RequestScope =>
+  const request = (sent: string, cookie: object = {}, setCookie?: string | readonly string[]): RequestScope =>
     new RequestScope(
       { url: '/app/page', session: { cookie } },
       { headers: { cookie: sent, host: 'app.example.org:8443' } } as IncomingMessage,
@@ -104,7 +116,7 @@ describe('a session', () => {
         getHeader: (name: string) => (name === 'set-cookie' ? setCookie : undefined),
       } as never,
     );
-  const isLost = (setCookie: string, cookie: object, sent = 'sid=s%3As1.c2ln'): boolean =>
+  const isLost = (setCookie: string | readonly string[], cookie: object, sent = 'sid=s%3As1.c2ln'): boolean =>
     losesSession('s1', request(sent, cookie, setCookie));
   const own = { path: '/' };
   const ofDomain = { path: '/', domain: '.Example.org' };
@@ -113,18 +125,30 @@ describe('a session', () => {
     { name: 'the path of the session', clears: 'sid=; Max-Age=0; Path=/app', cookie: { path: '/app' } },
     { name: 'no path', clears: 'sid=; Max-Age=0', cookie: { path: '/app' } },
     { name: 'any path, and the session names none', clears: 'sid=; Max-Age=0; Path=/', cookie: {} },
-    { name: 'the domain of the session', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: ofDomain },
-    { name: 'the host as its domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: own },
-    { name: 'a domain that is not above the host', clears: 'sid=; Max-Age=0; Domain=other.org', cookie: own },
+    {
+      name: 'the domain of the session',
+      clears: 'sid=; Max-Age=0; Path=/; Domain=example.org',
+      cookie: ofDomain,
+    },
+    {
+      name: 'the host as its domain',
+      clears: 'sid=; Max-Age=0; Path=/; Domain=app.example.org',
+      cookie: own,
+    },
+    {
+      name: 'a domain that is not above the host',
+      clears: 'sid=; Max-Age=0; Path=/; Domain=other.org',
+      cookie: own,
+    },
   ])('is lost when its cookie is cleared for $name', ({ clears, cookie }) => {
     expect(isLost(clears, cookie)).toBe(true);
   });
 
   it.each([
     { name: 'another path', clears: 'sid=; Max-Age=0; Path=/', cookie: { path: '/app' } },
-    { name: 'a domain above the host', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: own },
-    { name: 'the host, and the session has a domain', clears: 'sid=; Max-Age=0', cookie: ofDomain },
-    { name: 'another domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: ofDomain },
+    { name: 'a domain above the host', clears: 'sid=; Max-Age=0; Path=/; Domain=example.org', cookie: own },
+    { name: 'the host, and the session has a domain', clears: 'sid=; Max-Age=0; Path=/', cookie: ofDomain },
+    { name: 'another domain', clears: 'sid=; Max-Age=0; Path=/; Domain=app.example.org', cookie: ofDomain },
   ])('is kept when a cookie of its name is cleared for $name', ({ clears, cookie }) => {
     expect(isLost(clears, cookie)).toBe(false);
   });
@@ -137,19 +161,30 @@ describe('a session', () => {
   });
 
   it('is lost when the cookie that has its id inside is cleared', () => {
-    expect(isLost('sid=; Max-Age=0', own, 'sid=prefix-s1')).toBe(true);
+    expect(isLost('sid=; Max-Age=0; Path=/', own, 'sid=prefix-s1')).toBe(true);
   });
 
-  it.each(['sid=s%3As1.c2ln', 'sid=s1.c2ln', 'sid=s1'])(
-    'shows its id in %s when the cookie changes',
-    (sent) => {
-      const changed = (set?: string, cookie = own): unknown =>
-        changedCookies(request(sent, own, set), cookie);
-      expect(changed('sid=; Max-Age=0; Path=/')).toEqual([{ from: 's1', to: undefined }]);
-      expect(changed('sid=s%3As2.c2ln; Path=/')).toEqual([{ from: 's1', to: 's2' }]);
-      expect(changed('sid=; Max-Age=0; Path=/app')).toEqual([]);
-      expect(changed('theme=dark; Path=/')).toEqual([]);
-      expect(changed()).toEqual([]);
-    },
-  );
+  it.each([
+    { name: 'sets it at another path', set: ['sid=s%3As1.c2ln; Path=/app', 'sid=; Max-Age=0; Path=/'] },
+    { name: 'clears it, and sets it again', set: ['sid=; Max-Age=0; Path=/', 'sid=s%3As1.c2ln; Path=/'] },
+    { name: 'clears it at the default path, which is not its own', set: ['sid=; Max-Age=0'] },
+  ])('is kept when an answer $name', ({ set }) => {
+    expect(isLost(set, own)).toBe(false);
+  });
+
+  it.each([
+    ['sid=s%3As1.c2ln', 's:s1.c2ln'],
+    ['sid=s1.c2ln', 's1.c2ln'],
+    ['sid=s1', 's1'],
+  ])('of a request with the cookie %s is shown by its value', (sent, from) => {
+    const changed = (set?: string): unknown => changedCookies(request(sent, own, set), own);
+    expect(idIn(from)).toBe('s1');
+    const proof = proofOf(['sid'], { sid: from });
+    expect(proofIn(sent, 's1')).toBe(proof);
+    expect(changed('sid=; Max-Age=0; Path=/')).toEqual([{ from, proof, to: undefined }]);
+    expect(changed('sid=s%3As2.c2ln; Path=/')).toEqual([{ from, proof, to: 's:s2.c2ln' }]);
+    expect(changed('sid=; Max-Age=0; Path=/app')).toEqual([]);
+    expect(changed('theme=dark; Path=/')).toEqual([]);
+    expect(changed()).toEqual([]);
+  });
 });

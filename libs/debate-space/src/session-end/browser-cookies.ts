@@ -1,81 +1,77 @@
-import { parseCookie, parseSetCookie } from 'cookie';
+import { hash } from 'node:crypto';
+import { parseCookie, parseSetCookie, type SetCookie } from 'cookie';
 import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 import { pathOf, type RequestScope } from './request-scope.js';
 import type { SessionRecord } from './session-end.js';
 import { isObject } from './session-user.js';
 
-const EXPIRES = /;\s*(?:expires|max-age)\s*=/i;
-
 /** Cookies by name. The object has no prototype, because browsers choose the names. */
 export type Cookies = Readonly<Record<string, string | undefined>>;
+
+/** Where a cookie is: browsers distinguish cookies of one name by their path and domain. */
+export interface CookieScope {
+  readonly path?: unknown;
+  readonly domain?: unknown;
+}
+
+/** A request, as far as it decides which cookies a browser sends. */
+export interface CookieTarget {
+  /** As the host got it: a proxy may have stripped the beginning. */
+  readonly path: string;
+  readonly host?: string | undefined;
+}
 
 export function cookiesSent(header: string | undefined): Cookies {
   return parseCookie(header ?? '');
 }
 
 /**
- * The cookies that a browser sends to this path after a response: those it sent, changed by `Set-Cookie` (RFC 6265,
- * section 5.3). A header for another path changes another cookie, even if the name is the same.
- * @param requestPath if it is absent, headers for every path count
+ * The cookies that a browser sends after a response: those it sent, changed by `Set-Cookie` (RFC 6265, section 5.3). A header
+ * for another path or domain changes another cookie of that name, which stands in for one that is deleted.
+ * @param scopeOf where the cookie of this name is that the browser sent, as far as that is known
  */
 export function cookiesAfter(
   sent: Cookies,
   { setCookies, clearsCookies }: CookieChanges,
-  requestPath: string | undefined,
+  target: CookieTarget,
+  scopeOf: (name: string) => CookieScope | undefined,
 ): Cookies {
   const cookies = Object.create(null) as Record<string, string | undefined>;
   if (clearsCookies) return cookies;
   Object.assign(cookies, sent);
+  const elsewhere = new Map<string, SetCookie>();
   for (const header of setCookies) {
-    const { name, value, path = '/', maxAge, expires } = parseSetCookie(header);
-    if (requestPath !== undefined && !matches(requestPath, path)) continue;
-    if (isExpired(maxAge, expires)) Reflect.deleteProperty(cookies, name);
+    const cookie = parseSetCookie(header);
+    const { name, value, path, domain, maxAge, expires } = cookie;
+    const isDeleted = isExpired(maxAge, expires);
+    const key = [name, path, domain].join(';');
+    if (isOfAnother(cookie, scopeOf(name) ?? {}, target)) {
+      if (isDeleted) elsewhere.delete(key);
+      else elsewhere.set(key, cookie);
+    } else if (isDeleted) Reflect.deleteProperty(cookies, name);
     else cookies[name] = value;
   }
+  for (const { name, value } of elsewhere.values()) cookies[name] ??= value;
   return cookies;
 }
 
-/** How a cookie's value shows a session id, the surest way first: signed, as it is, or inside something else. */
-const SHOWS: readonly ((value: string, sid: string) => boolean)[] = [
-  (value, sid) => value.startsWith(`s:${sid}.`) || value.startsWith(`${sid}.`),
-  (value, sid) => value === sid,
-  (value, sid) => value.includes(sid),
-];
+/** The scope that a `Set-Cookie` header gives to its cookie. */
+export function scopeIn({ path, domain }: SetCookie, target: CookieTarget): CookieScope {
+  return { path: path?.startsWith('/') ? path : defaultPath(target.path), domain };
+}
 
-/** Whether the answer of a request has cleared the cookie by which the request got its session. */
-export function losesSession(sid: string, { raw, native, res, session }: RequestScope): boolean {
-  if (!res.headersSent) return false;
-  const { setCookies, clearsCookies } = cookieChangesOf(res);
-  if (!clearsCookies) {
-    if (setCookies.length === 0) return false;
-    // Rolling sessions set their cookie in each answer.
-    if (setCookies.every((header) => header.includes(sid) && !EXPIRES.test(header))) return false;
+/** Whether a header sets another cookie of the same name than the browser sent. In doubt, it sets that one. */
+function isOfAnother(cookie: SetCookie, sent: CookieScope, target: CookieTarget): boolean {
+  const { path: own } = sent;
+  if (typeof own === 'string') {
+    const isNamed = cookie.path?.startsWith('/') === true;
+    // The browser has sent the cookie, so its path matches: if not the one that is seen here, a proxy has changed that.
+    if ((isNamed || matches(target.path, own)) && scopeIn(cookie, target).path !== own) return true;
   }
-  const { cookie } = (session ?? {}) as SessionRecord;
-  const ofSession = isObject(cookie) ? cookie : {};
-  const sent = cookiesSent(raw.headers.cookie);
-  const own = setCookies.filter((header) => !isOfAnother(header, ofSession, raw.headers.host));
-  const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(native));
-  const shown = (cookies: Cookies, shows: (typeof SHOWS)[number]): boolean =>
-    Object.values(cookies).some((value) => value !== undefined && shows(value, sid));
-  const shows = SHOWS.find((each) => shown(sent, each));
-  return shows !== undefined && !shown(after, shows);
-}
-
-/** What a session says of its cookie: browsers distinguish cookies of one name by their path and domain. */
-export interface SessionCookieScope {
-  readonly path?: unknown;
-  readonly domain?: unknown;
-}
-
-/** Whether a header sets another cookie of the same name (RFC 6265, section 5.3). In doubt, it sets the session's. */
-function isOfAnother(setCookie: string, ofSession: SessionCookieScope, host = ''): boolean {
-  const { path, domain } = parseSetCookie(setCookie);
-  if (path !== undefined && typeof ofSession.path === 'string' && path !== ofSession.path) return true;
-  const [one, other] = [domain, ofSession.domain].map(domainOf);
+  const [one, other] = [cookie.domain, sent.domain].map(domainOf);
   if (one !== undefined && other !== undefined) return one !== other;
   // A cookie without a domain belongs to the host alone, never to a domain above it.
-  return host
+  return (target.host ?? '')
     .replace(/:\d+$/, '')
     .toLowerCase()
     .endsWith(`.${one ?? other}`);
@@ -85,31 +81,97 @@ function domainOf(domain: unknown): string | undefined {
   return typeof domain === 'string' && domain !== '' ? domain.replace(/^\./, '').toLowerCase() : undefined;
 }
 
-/** A cookie whose value an answer has changed, as session ids; `to` is absent when the answer has cleared the cookie. */
+/** RFC 6265, section 5.1.4. */
+function defaultPath(requested: string): string {
+  return requested.startsWith('/') ? requested.slice(0, Math.max(1, requested.lastIndexOf('/'))) : '/';
+}
+
+/** RFC 6265, section 5.1.4. */
+function matches(requested: string, path: string): boolean {
+  return requested === path || requested.startsWith(path.endsWith('/') ? path : `${path}/`);
+}
+
+/** `Max-Age` takes precedence over `Expires`. */
+function isExpired(maxAge: number | undefined, expires: Date | undefined): boolean {
+  return maxAge === undefined ? expires !== undefined && expires.getTime() <= Date.now() : maxAge <= 0;
+}
+
+/** How a cookie's value shows a session id, the surest way first: signed, as it is, or inside something else. */
+const SHOWS: readonly ((value: string, sid: string) => boolean)[] = [
+  (value, sid) => value.startsWith(`s:${sid}.`) || value.startsWith(`${sid}.`),
+  (value, sid) => value === sid,
+  (value, sid) => value.includes(sid),
+];
+
+/** `s:ID.SIGNATURE` of express-session, `ID.SIGNATURE` of @fastify/session, or `ID`. */
+export function idIn(value: string): string {
+  return /^(?:s:)?([^.]*)/.exec(value)?.[1] ?? value;
+}
+
+/** Stands for cookies that must not be kept. */
+export function proofOf(names: readonly string[], cookies: Cookies): string {
+  return hash('sha256', JSON.stringify(names.map((name) => [name, cookies[name]])), 'base64url');
+}
+
+/** @returns the proof of the cookie by which a request has loaded its session; `undefined` if it was another way */
+export function proofIn(header: string | undefined, sid: string): string | undefined {
+  if (header === undefined) return undefined;
+  const cookies = cookiesSent(header);
+  for (const shows of SHOWS)
+    for (const [name, value = ''] of Object.entries(cookies))
+      if (shows(value, sid)) return proofOf([name], cookies);
+  return undefined;
+}
+
+const EXPIRES = /;\s*(?:expires|max-age)\s*=/i;
+
+/** Whether the answer of a request has cleared the cookie by which the request got its session. */
+export function losesSession(sid: string, scope: RequestScope): boolean {
+  if (!scope.res.headersSent) return false;
+  const changes = cookieChangesOf(scope.res);
+  const { setCookies, clearsCookies } = changes;
+  if (!clearsCookies) {
+    if (setCookies.length === 0) return false;
+    // Rolling sessions set their cookie in each answer.
+    if (setCookies.every((header) => header.includes(sid) && !EXPIRES.test(header))) return false;
+  }
+  const { cookie } = (scope.session ?? {}) as SessionRecord;
+  const [sent, after] = beforeAndAfter(scope, changes, isObject(cookie) ? cookie : {});
+  const shown = (cookies: Cookies, shows: (typeof SHOWS)[number]): boolean =>
+    Object.values(cookies).some((value) => value !== undefined && shows(value, sid));
+  const shows = SHOWS.find((each) => shown(sent, each));
+  return shows !== undefined && !shown(after, shows);
+}
+
+function beforeAndAfter(
+  { raw, native }: RequestScope,
+  changes: CookieChanges,
+  ofSession: CookieScope,
+): readonly [before: Cookies, after: Cookies] {
+  const sent = cookiesSent(raw.headers.cookie);
+  const target = { path: pathOf(native), host: raw.headers.host };
+  return [sent, cookiesAfter(sent, changes, target, () => ofSession)];
+}
+
+/** A cookie whose value an answer has changed; `to` is absent when the answer has cleared the cookie. */
 export interface ChangedCookie {
   readonly from: string;
+  /** Of the cookie as the browser sent it. */
+  readonly proof: string;
   readonly to: string | undefined;
 }
 
-/** The cookies of a request that its answer has changed, as far as they show session ids. */
-export function changedCookies(
-  { raw, native, res }: RequestScope,
-  ofSession: SessionCookieScope,
-): readonly ChangedCookie[] {
-  if (!res.headersSent) return [];
-  const { setCookies, clearsCookies } = cookieChangesOf(res);
-  if (setCookies.length === 0 && !clearsCookies) return [];
-  const sent = cookiesSent(raw.headers.cookie);
-  const own = setCookies.filter((header) => !isOfAnother(header, ofSession, raw.headers.host));
-  const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(native));
-  // `s:ID.SIGNATURE` of express-session, `ID.SIGNATURE` of @fastify/session, or `ID`.
-  const idIn = (value = ''): string => /^(?:s:)?([^.]*)/.exec(value)?.[1] ?? value;
-  return Object.keys(sent)
-    .filter((name) => after[name] !== sent[name])
-    .map((name) => ({
-      from: idIn(sent[name]),
-      to: after[name] === undefined ? undefined : idIn(after[name]),
-    }));
+/** The cookies of a request that its answer has changed. @param ofSession where the cookie of the session is */
+export function changedCookies(scope: RequestScope, ofSession: CookieScope): readonly ChangedCookie[] {
+  if (!scope.res.headersSent) return [];
+  const changes = cookieChangesOf(scope.res);
+  if (changes.setCookies.length === 0 && !changes.clearsCookies) return [];
+  const [sent, after] = beforeAndAfter(scope, changes, ofSession);
+  return Object.entries(sent).flatMap(([name, from]) =>
+    from === undefined || after[name] === from
+      ? []
+      : [{ from, proof: proofOf([name], sent), to: after[name] }],
+  );
 }
 
 /** The value of a session cookie, joined if it was cut into `name.0`, `name.1` and so on. */
@@ -120,20 +182,6 @@ export function cookieValue(cookies: Cookies, name: string): string | undefined 
   for (let chunk = cookies[`${name}.0`]; chunk; chunk = cookies[`${name}.${chunks.length}`])
     chunks.push(chunk);
   return chunks.length > 0 ? chunks.join('') : undefined;
-}
-
-/** `Max-Age` takes precedence over `Expires`. */
-function isExpired(maxAge: number | undefined, expires: Date | undefined): boolean {
-  return maxAge === undefined ? expires !== undefined && expires.getTime() <= Date.now() : maxAge <= 0;
-}
-
-/** RFC 6265, section 5.1.4. */
-function matches(requested: string, path: string): boolean {
-  return (
-    requested === path ||
-    requested.startsWith(path.endsWith('/') ? path : `${path}/`) ||
-    !path.startsWith('/')
-  );
 }
 
 /** Options of each cache. With `max` instead, lru-cache would reserve 0.4 MB per cache when the app starts. */

@@ -14,8 +14,10 @@ interface Exchange {
   readonly set?: string | readonly string[] | undefined;
 }
 
-/** One cookie, whose values begin with the uid. */
+/** Two cookies, whose values begin with the uid. */
 class Host {
+  /** Whether the host no longer knows whose its cookies are. */
+  isForgotten = false;
   readonly reported: string[] = [];
   readonly warnings: SetupWarning[] = [];
   readonly #tasks = new PendingTasks();
@@ -28,8 +30,10 @@ class Host {
     };
     const warnings = new SetupWarnings((warning) => this.warnings.push(warning), false);
     const context = { reporter, tasks: this.#tasks, containment: new Containment(() => undefined), warnings };
-    const uid = (value: string): string | undefined => value.split('-', 1)[0];
-    this.#sessions = new CookieSessions([{ name: 'session', uid }], context as never);
+    const uid = (value: string): string | undefined =>
+      this.isForgotten ? undefined : value.split('-', 1)[0];
+    const cookies = ['session', 'remember'].map((name) => ({ name, uid }));
+    this.#sessions = new CookieSessions(cookies, context as never);
   }
 
   /** A request comes. @returns its response, before its head */
@@ -48,8 +52,6 @@ class Host {
     await this.#tasks.onIdle();
   }
 }
-
-const isWatched = (response: ServerResponse): boolean => Object.hasOwn(response, 'writeHead');
 
 let host: Host;
 beforeEach(() => {
@@ -75,15 +77,45 @@ describe('an answer', () => {
       set: ['session.0=ali; Path=/', 'session.1=ce-2; Path=/', LOGOUT],
       reported: [],
     },
-    { name: 'clears it at another path', set: 'session=; Max-Age=0; Path=/other', reported: [] },
     { name: 'leaves the cookie as it is', set: undefined, reported: [] },
   ])('that $name reports $reported', async ({ set, reported }) => {
     await host.exchange({ cookie: 'session=alice-1', set });
     expect(host.reported).toEqual(reported);
   });
 
-  it('of a request without the cookie is not watched', async () => {
-    expect(isWatched(host.request())).toBe(false);
+  it.each([
+    { name: 'the path with which the host sets it', clears: '/app', reported: ['alice destroyed'] },
+    { name: 'another path', clears: '/', reported: [] },
+  ])('that clears it at $name reports $reported, though a proxy has stripped the path', async (row) => {
+    await host.exchange({ set: 'session=alice-1; Path=/app' });
+    await host.exchange({ cookie: 'session=alice-1', set: `session=; Max-Age=0; Path=${row.clears}` });
+    expect(host.reported).toEqual(row.reported);
+  });
+
+  it.each(['a b=1', 'ü=1', '=x', '__proto__=1', 'a="', '%=%zz', ';;;', 'a\u0001=1'])(
+    'reports a logout beside the odd cookie %s',
+    async (odd) => {
+      await host.exchange({ cookie: `${odd}; session=alice-1; ${odd}`, set: LOGOUT });
+      expect(host.reported).toEqual(['alice destroyed']);
+    },
+  );
+
+  it('reports nothing while another listed cookie names the user', async () => {
+    await host.exchange({ cookie: 'session=alice-1; remember=alice-2', set: LOGOUT });
+    expect(host.reported).toEqual([]);
+    await host.exchange({ cookie: 'remember=alice-2', set: 'remember=; Max-Age=0; Path=/' });
+    expect(host.reported).toEqual(['alice destroyed']);
+  });
+
+  it('reports the user of a cookie that names nobody any more, once, if the host has set it', async () => {
+    await host.exchange({ set: 'session=alice-1; Path=/' });
+    host.isForgotten = true;
+    for (let n = 0; n < 2; n += 1) await host.exchange({ cookie: 'session=alice-1', set: LOGOUT });
+    await host.exchange({ cookie: 'session=bob-1', set: LOGOUT });
+    expect(host.reported).toEqual(['alice destroyed']);
+  });
+
+  it('of a request without the cookie reports nothing', async () => {
     await host.exchange({ set: LOGOUT });
     expect(host.reported).toEqual([]);
   });

@@ -36,7 +36,7 @@ export function watchExpress(app: ExpressApp, watched: WatchedApp): () => void {
     // The setter below is gone once a store is known. By now the middleware of a second store has usually run.
     try {
       const { sessionStore } = request as ArrivedRequest; // may be an accessor of the host
-      if (isObject(sessionStore) && !watched.stores.has(sessionStore)) watched.found(sessionStore);
+      if (isObject(sessionStore)) watched.found(sessionStore);
     } catch (error) {
       containment.report('request.sessionStore', error);
     }
@@ -58,7 +58,7 @@ function arrived(request: IncomingMessage, response: ServerResponse, watched: Wa
   watched.arrived(request, response);
   if (isUpgrade(request)) return;
   const scope = scopeOf(request) ?? new RequestScope(request, request, response);
-  if (request.headers.cookie !== undefined && watched.stores.size > 0) scope.listen(watched);
+  if (request.headers.cookie !== undefined && watched.hasStores) scope.listen(watched);
   // The session middleware of a parent app has run before.
   const { sessionStore } = request as ArrivedRequest;
   if (isObject(sessionStore)) watched.loadedByParent(sessionStore, scope);

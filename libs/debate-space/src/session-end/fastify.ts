@@ -1,11 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ArrivingRequests, isUpgrade, RequestScope, scopeOf } from './request-scope.js';
+import { installGate } from './answer-gate.js';
+import { ArrivingRequests, isUpgrade, RequestScope, scopeOf, storeIn } from './request-scope.js';
 import type { WatchedApp } from './watched-app.js';
 
 const WATCHING = Symbol('watched for sessions');
 
 type Hook = (request: FastifyRequest, reply: { readonly raw: ServerResponse }, done: () => void) => void;
-type LaterHook = (request: FastifyRequest, reply: object, payload: unknown, done: () => void) => void;
+type LaterHook = (
+  request: FastifyRequest,
+  reply: { readonly raw: ServerResponse },
+  payload: unknown,
+  done: () => void,
+) => void;
 
 /** The part of Fastify that is used here; Fastify is an optional peer. */
 export interface FastifyLike {
@@ -16,13 +22,13 @@ export interface FastifyLike {
 
 interface FastifyRequest {
   readonly raw: IncomingMessage;
-  /** Set by @fastify/session. */
-  readonly sessionStore?: object | undefined;
 }
 
 interface Watching {
   readonly apps: WatchedApp[];
   readonly arriving: ArrivingRequests;
+  /** Whether sessions are on Node's requests: express-session by `app.use`, which wraps the response. */
+  hasRawSessions: boolean;
 }
 
 /**
@@ -41,27 +47,34 @@ export function watchFastify(fastify: FastifyLike, watched: WatchedApp): () => v
 }
 
 function addHooks(fastify: FastifyLike): Watching {
-  const watching = { apps: [] as WatchedApp[], arriving: new ArrivingRequests() };
+  const watching = { apps: [] as WatchedApp[], arriving: new ArrivingRequests(), hasRawSessions: false };
   const { apps, arriving } = watching;
   fastify.addHook('onRequest', (request, reply, done) => {
     for (const watched of apps)
       try {
+        if (watching.hasRawSessions) installGate(reply.raw); // behind the wrapper of express-session
         arrived(request, reply.raw, watched, arriving);
       } catch (error) {
         watched.containment.report('fastify onRequest', error);
       }
     done();
   });
-  fastify.addHook('preParsing', (request, _reply, _payload, done) => {
-    const scope = scopeOf(request);
-    if (scope && arriving.delete(scope))
-      for (const watched of apps)
-        try {
-          const { sessionStore } = request;
-          if (sessionStore) watched.loadedBefore(sessionStore, scope);
-        } catch (error) {
-          watched.containment.report('fastify preParsing', error);
-        }
+  fastify.addHook('preParsing', (request, reply, _payload, done) => {
+    const { raw } = request;
+    let scope = scopeOf(request);
+    for (const watched of apps)
+      try {
+        if (scope && scope.place === undefined && watched.hasStores && !watching.hasRawSessions) continue;
+        const store = storeIn(request, raw);
+        if (!store || isUpgrade(raw)) continue;
+        watching.hasRawSessions ||= store !== storeIn(request, request);
+        watched.found(store);
+        scope ??= new RequestScope(request, raw, reply.raw);
+        watched.loadedBefore(store, scope);
+      } catch (error) {
+        watched.containment.report('fastify preParsing', error);
+      }
+    if (scope) arriving.delete(scope);
     done();
   });
   return watching;
@@ -73,12 +86,13 @@ function arrived(
   watched: WatchedApp,
   arriving: ArrivingRequests,
 ): void {
-  const { raw, sessionStore } = request; // may be an accessor of the host
+  const { raw } = request;
+  const sessionStore = storeIn(request, raw);
   watched.arrived(raw, response, request);
-  if (sessionStore && !watched.stores.has(sessionStore)) watched.found(sessionStore);
-  if (isUpgrade(raw) || (!sessionStore && watched.stores.size === 0)) return;
+  if (sessionStore) watched.found(sessionStore);
+  if (isUpgrade(raw) || (!sessionStore && !watched.hasStores)) return;
   const scope = scopeOf(request) ?? new RequestScope(request, raw, response);
-  if (raw.headers.cookie === undefined || watched.stores.size === 0) return;
+  if (raw.headers.cookie === undefined || !watched.hasStores) return;
   scope.listen(watched);
   if (!sessionStore) return;
   if (scope.sessionID === undefined) arriving.add(scope);

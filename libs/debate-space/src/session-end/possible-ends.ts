@@ -9,6 +9,7 @@ import type { EndReason, SessionRecord } from './session-end.js';
 import type { SessionReader } from './session-reader.js';
 import { hasExpired } from './session-user.js';
 import type { ObservedCall } from './store-call.js';
+import { verdictOn, type Shown } from './verdict.js';
 import { SLICE } from './waits.js';
 
 export interface PossibleEnd {
@@ -33,12 +34,11 @@ interface OpenEnd extends PossibleEnd {
   /** In milliseconds since 1970. */
   readonly at: number;
   readonly owners: Map<RequestScope, Ownership>;
-  /** Whether an owner has saved the session back with its user. */
-  isKept: boolean;
   isReported: boolean;
 }
 
 interface Ownership {
+  /** Whether the request makes the call. */
   isSure: boolean;
   /** Whether the head of the answer was sent before the call: the cookie of another session cannot reach the browser. */
   readonly isLate: boolean;
@@ -79,14 +79,14 @@ export class PossibleEnds {
     return this.#ended.size > 0 && this.#ended.has(keyOf(sid, uid));
   }
 
-  /** The session was saved with this user, so it may end again. @param by the request that saved it */
-  saved(sid: string, uid: string, by: RequestScope | undefined): void {
+  /**
+   * The session was loaded or saved with this user, so it may end again; not by a request that was open at its end.
+   * @param by the request, if there is one
+   */
+  lives(sid: string, uid: string, by: RequestScope | undefined): void {
+    if (this.#ended.size === 0) return;
     const key = keyOf(sid, uid);
-    this.#ended.delete(key);
-    const end = this.#open.get(key);
-    if (!end || !by || !end.owners.has(by)) return;
-    // A `destroy` that nobody awaited, then the save of the reply. Not if another owner has let go of the session.
-    end.isKept = [...end.owners.keys()].every((owner) => owner === by || owner.sessionID === sid);
+    if ((this.#ended.get(key) ?? Infinity) < (by?.since ?? Infinity)) this.#ended.delete(key);
   }
 
   /** A request that saves another session than its own is renewing its session, which @fastify/session destroys first. */
@@ -97,17 +97,13 @@ export class PossibleEnds {
     }
   }
 
-  /** The user continues with another session. The row of this one may stay in the store, and is nobody's. */
+  /** The user continues with another session: this one is over, though its row may stay in the store. */
   left(sid: string, uid: string): void {
     const key = keyOf(sid, uid);
-    if (!this.#open.has(key)) this.#ended.set(key, RequestScope.moment());
-  }
-
-  /** A request has loaded the session with this user. If it came after the end, another instance has saved the session. */
-  loaded(sid: string, uid: string, scope: RequestScope): void {
-    if (this.#ended.size === 0) return;
-    const key = keyOf(sid, uid);
-    if ((this.#ended.get(key) ?? Infinity) < scope.since) this.#ended.delete(key);
+    if (this.#open.has(key) || this.#ended.has(key)) return;
+    this.#ended.set(key, RequestScope.moment());
+    const { liveSessions, tasks } = this.#context;
+    if (liveSessions) void tasks.track(liveSessions.gone(sid, uid)); // a sweep must not find it expired
   }
 
   /** Must be called before the store is. A later call that would end the same session joins. */
@@ -129,8 +125,7 @@ export class PossibleEnds {
     const key = keyOf(possible.sid, possible.uid);
     if (this.#ended.has(key)) return;
     const known = possible.sid === undefined ? undefined : this.#open.get(key);
-    const end = known ?? { ...possible, at: Date.now(), owners: new Map(), isKept: false, isReported: false };
-    end.isKept = false;
+    const end = known ?? { ...possible, at: Date.now(), owners: new Map(), isReported: false };
     for (const scope of scopes) this.#addOwner(end, scope, areSure);
     if (known?.call.outcome === 'failed') known.call = possible.call;
     if (known) return;
@@ -154,10 +149,8 @@ export class PossibleEnds {
 
   /** The answer of an owner is about to leave: an end that is certain by now is reported first. */
   #answering(end: OpenEnd, scope: RequestScope): MaybePromise<unknown> {
-    if (end.isReported || end.isKept || end.call.outcome !== 'done') return undefined;
-    const ownership = end.owners.get(scope);
-    if (!ownership || (!ownership.isSure && scope.sessionID === end.sid)) return undefined;
-    return ownership.isLate || this.#userNow(scope) !== end.uid ? this.#conclude(end) : undefined;
+    if (end.isReported || end.call.outcome !== 'done') return undefined;
+    return this.#shownBy(scope, end) === 'left' ? this.#conclude(end) : undefined;
   }
 
   /** Waits until the store is done and the owners have answered, then decides. */
@@ -169,13 +162,18 @@ export class PossibleEnds {
       awaited = owners.size; // another call may add owners meanwhile
       await Promise.all([...owners].map(([scope, ownership]) => this.#untilJudged(end, scope, ownership)));
     }
-    const hasEnded = !end.isReported && (await this.#hasEnded(end));
+    const verdict = end.isReported ? undefined : await this.#decide(end);
     if (end.isReported) return;
-    if (hasEnded) await this.#conclude(end);
-    else {
-      this.#open.delete(keyOf(end.sid, end.uid));
-      if (end.sid !== undefined) await this.#continued(end.sid, end.uid);
+    if (verdict === 'ended') {
+      await this.#conclude(end);
+      return;
     }
+    this.#open.delete(keyOf(end.sid, end.uid));
+    const { sid, uid } = end;
+    if (sid === undefined) return;
+    const { liveSessions } = this.#context;
+    if (verdict === 'continued' || (liveSessions && !(await this.#hasUser(sid, uid, true))))
+      this.left(sid, uid);
   }
 
   /** An unsure owner has a grace period to let go of the session. If it keeps it, a job made the call. */
@@ -186,33 +184,46 @@ export class PossibleEnds {
     if (ownership.isSure || scope.sessionID !== end.sid) await answered;
   }
 
-  /** What cannot be decided counts as an end: a logout too many harms less than one too few. */
-  async #hasEnded(end: OpenEnd): Promise<boolean> {
+  /** Applies the table. What cannot be decided counts as an end: a logout too many harms less than one too few. */
+  async #decide(end: OpenEnd): Promise<'ended' | 'stays' | 'continued'> {
     const { sid, uid, reason, call, owners } = end;
-    if (sid === undefined) return call.outcome !== 'failed';
-    // Or another instance has ended it, and reported it: this one still remembers its user.
-    if (reason === 'abandoned') return this.#hasUser(sid, uid, true);
-    // The failure may have come after the effect.
-    if (call.outcome === 'failed') return !(await this.#hasUser(sid, uid, true));
-    let { isKept } = end;
-    let [isLeft, isContinued] = [false, false];
-    for (const [scope, { isSure, isLate }] of owners) {
-      const { sessionID } = scope;
-      const hasUser = this.#userNow(scope) === uid;
-      if (sessionID === sid && (hasUser || !isSure)) isKept ||= hasUser;
-      // The user continues in another session, if its cookie can reach the browser.
-      else if (sessionID !== undefined && sessionID !== sid && hasUser && !isLate && !scope.isAborted)
-        isContinued ||= await this.#hasUser(sessionID, uid, true);
-      else isLeft = true;
+    const cause = sid === undefined ? 'unnamed' : reason === 'abandoned' ? 'lost cookie' : 'store call';
+    const shown = await Promise.all([...owners.keys()].map((scope) => this.#confirmed(scope, end)));
+    const verdict = verdictOn(cause, call.outcome, shown);
+    const hasUser = (otherwise: boolean): Promise<boolean> => this.#hasUser(sid ?? '', uid, otherwise);
+    switch (verdict) {
+      case 'ended if stored':
+        return (await hasUser(true)) ? 'ended' : 'stays';
+      case 'ended if missing':
+        return (await hasUser(false)) ? 'stays' : 'ended';
+      case 'ended if surely missing':
+        return (await hasUser(true)) ? 'stays' : 'ended';
+      case 'ended when missing':
+        for (const ms of READ_AGAIN_MS) {
+          if (ms > 0) await pause(ms);
+          if (!(await hasUser(false))) return 'ended';
+        }
+        return 'stays';
+      default:
+        return verdict;
     }
-    // Of two requests at once, one may renew the session and one log out. Which cookie arrives last, nobody knows.
-    if (isContinued && !isLeft) return false;
-    if (call.outcome === 'done' && !isKept) return true;
-    for (const ms of call.outcome === 'done' ? [0] : READ_AGAIN_MS) {
-      if (ms > 0) await pause(ms);
-      if (!(await this.#hasUser(sid, uid, false))) return true;
-    }
-    return false;
+  }
+
+  /** What an owner shows by its session, as it is now. */
+  #shownBy(scope: RequestScope, { sid, uid, owners }: OpenEnd): Shown {
+    const { sessionID } = scope;
+    const ownership = owners.get(scope);
+    const hasUser = this.#userNow(scope) === uid;
+    if (sessionID === sid && (hasUser || !ownership?.isSure)) return hasUser ? 'kept' : 'reads';
+    const canReach = !ownership?.isLate && !scope.isAborted;
+    return sessionID !== undefined && sessionID !== sid && hasUser && canReach ? 'continues' : 'left';
+  }
+
+  /** The same, when the owner has been answered: another session that was not stored does not continue anything. */
+  async #confirmed(scope: RequestScope, end: OpenEnd): Promise<Shown> {
+    const shown = this.#shownBy(scope, end);
+    if (shown !== 'continues' || scope.sessionID === undefined) return shown;
+    return (await this.#hasUser(scope.sessionID, end.uid, true)) ? 'continues' : 'left';
   }
 
   /** @param otherwise the answer when the store cannot be read */
@@ -237,12 +248,6 @@ export class PossibleEnds {
     if (liveSessions && sid !== undefined && reporter.wasReported(end, responses, end.at))
       return liveSessions.gone(sid, uid);
     return reporter.report(end, responses, end.at);
-  }
-
-  /** The user continues in another session: a sweep must not find this one expired. */
-  async #continued(sid: string, uid: string): Promise<void> {
-    const { liveSessions } = this.#context;
-    if (liveSessions && !(await this.#hasUser(sid, uid, true))) await liveSessions.gone(sid, uid);
   }
 
   /** Until the response is closed, or its head, with the cookies, left a grace period ago: a stream, for example. */

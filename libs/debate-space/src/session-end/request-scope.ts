@@ -1,11 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { SessionRecord } from './session-end.js';
 import { isObject } from './session-user.js';
 
-/** The property of the platform's request that holds its scope. A `WeakMap` of all requests costs a fast host a quarter. */
+/** The property of a request, of the platform's and of Node's, that holds its scope. A `WeakMap` of all requests costs a fast host a quarter. */
 const SCOPE = Symbol('request scope');
 
 interface ScopedRequest {
   [SCOPE]?: RequestScope;
+}
+
+/** A request on which a session library keeps its session. */
+interface SessionHolder {
+  readonly session?: unknown;
+  readonly sessionID?: string;
+  readonly sessionStore?: unknown;
 }
 
 /** A session that an open request has loaded or saved. */
@@ -15,6 +23,8 @@ export interface OwnedSession {
   readonly sid: string;
   /** The user of the session, as far as this request knows. */
   uid: string | undefined;
+  /** As the request has loaded or saved it. */
+  readonly session: SessionRecord | undefined;
 }
 
 /** Called when a request closes that has never owned a session. */
@@ -37,6 +47,8 @@ export class RequestScope {
   answered: Promise<void> | undefined;
   /** Whether the client left before the head of the answer, with its cookies, was sent. */
   isAborted = false;
+  /** Whether a look at an end has found the request without its session: what comes later, another one has caused. */
+  hasLetGo = false;
   #isListening = false;
   #isOver = false;
   /** Several apps may watch one adapter. */
@@ -49,19 +61,28 @@ export class RequestScope {
     readonly res: ServerResponse,
   ) {
     (native as ScopedRequest)[SCOPE] = this;
+    if (raw !== native) (raw as ScopedRequest)[SCOPE] = this;
   }
 
+  /** Of the platform's request, or of Node's: express-session also runs in front of Fastify. */
   get session(): object | undefined {
-    const { session } = this.native as { session?: unknown };
-    return isObject(session) ? session : undefined;
+    return isObject(this.#holder.session) ? this.#holder.session : undefined;
   }
 
   /** The id of the session that the request has now: a new one after `regenerate`, `undefined` after it let go of its session. */
   get sessionID(): string | undefined {
     const { session } = this;
-    if (!session) return undefined;
-    const { sessionID } = this.native as { sessionID?: string };
-    return sessionID ?? (session as { sessionId?: string }).sessionId;
+    return session && (this.#holder.sessionID ?? (session as { sessionId?: string }).sessionId);
+  }
+
+  /** That the session library has given to the request. */
+  get sessionStore(): object | undefined {
+    return storeIn(this.native, this.raw);
+  }
+
+  get #holder(): SessionHolder {
+    const native = this.native as SessionHolder;
+    return isObject(native.session) || this.raw === native ? native : (this.raw as SessionHolder);
   }
 
   get isClosed(): boolean {
@@ -125,6 +146,14 @@ export class ArrivingRequests {
 /** The scope of a request of a watched app. WebSockets, and the stand-in requests of `store.load`, have none. */
 export function scopeOf(request: unknown): RequestScope | undefined {
   return isObject(request) ? (request as ScopedRequest)[SCOPE] : undefined;
+}
+
+/** The store that a session library has given to a request: to the platform's, or to Node's. */
+export function storeIn(native: object, raw: object): object | undefined {
+  const own = (native as SessionHolder).sessionStore; // may be an accessor of the host
+  if (isObject(own)) return own;
+  const { sessionStore } = raw as SessionHolder;
+  return isObject(sessionStore) ? sessionStore : undefined;
 }
 
 /** Whether the request opens a WebSocket: nobody ends its response, so its store calls count as those of a job. */

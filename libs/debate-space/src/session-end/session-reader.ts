@@ -1,6 +1,6 @@
 import { chain, isPromise, type MaybePromise } from './containment.js';
 import type { FoundSession, SessionRecord } from './session-end.js';
-import { hasExpired, isObject, resolvedUid } from './session-user.js';
+import { asStored, hasExpired, isObject, resolvedUid } from './session-user.js';
 import { RefusedUid } from '../uid-rule.js';
 import type { WatchContext } from './context.js';
 import { storeMethod, type StoreMethod } from './patch-store.js';
@@ -30,9 +30,13 @@ export class SessionReader {
   readonly #open = new Set<{ until: number; readonly reject: (error: Error) => void }>();
   #timer: NodeJS.Timeout | undefined;
 
+  /** Whether the resolver takes the request: a guard may set `request.user` after the session was loaded. */
+  readonly asksLater: boolean;
+
   constructor(store: object, context: ReaderContext) {
     this.#store = store;
     this.#context = context;
+    this.asksLater = context.uid.length > 1;
   }
 
   /**
@@ -43,7 +47,7 @@ export class SessionReader {
   uidOf(session: SessionRecord, request?: object): string | undefined {
     const { uid, containment, warnings } = this.#context;
     try {
-      const found = resolvedUid(uid(session, request)); // of each request: without a closure
+      const found = resolvedUid(uid(asStored(session), request)); // of each request: without a closure
       if (!(found instanceof RefusedUid)) return found;
       warnings.warnOfRefusedUid(found.problem, session);
     } catch (error) {
@@ -78,7 +82,7 @@ export class SessionReader {
   async find(sid: string): Promise<FoundSession | undefined> {
     const session = await this.#session(sid);
     if (!session) return undefined;
-    const uid = resolvedUid(this.#context.uid(session));
+    const uid = resolvedUid(this.#context.uid(asStored(session)));
     return typeof uid === 'string' ? { uid, session } : undefined;
   }
 
@@ -117,27 +121,36 @@ export class SessionReader {
     };
     const returned: unknown = Reflect.apply(method, this.#store, [...args, callback]);
     const answered = (): unknown => {
-      if (answer?.error) throw new Error('the store failed to read', { cause: answer.error });
-      return answer?.result;
+      if (answer?.error) throwUnlessMissing(answer.error);
+      return answer?.error ? undefined : answer?.result;
     };
     if (answer) {
       if (isPromise(returned)) returned.then(undefined, () => undefined); // it has said all
       return answered();
     }
-    const promised = new Promise<unknown>((resolve, reject) => {
+    const promised = new Promise<unknown>((resolve) => {
       settle = () => {
         resolve(Promise.resolve().then(answered));
       };
       if (!isPromise(returned)) return;
-      returned.then((result) => {
-        if (result !== undefined || this.#answersBy === 'promise') resolve(result);
-        // The promise of a method that calls back may say nothing, long before the callback is called.
-        else if (this.#answersBy === undefined && method.length <= args.length)
-          setTimeout(() => {
-            if (!answer) this.#answersBy = 'promise';
-            resolve(undefined);
-          }, CALLBACK_GRACE_MS).unref();
-      }, reject);
+      returned.then(
+        (result) => {
+          if (result !== undefined || this.#answersBy === 'promise') resolve(result);
+          // The promise of a method that calls back may say nothing, long before the callback is called.
+          else if (this.#answersBy === undefined && method.length <= args.length)
+            setTimeout(() => {
+              if (!answer) this.#answersBy = 'promise';
+              resolve(undefined);
+            }, CALLBACK_GRACE_MS).unref();
+        },
+        (error: unknown) => {
+          resolve(
+            Promise.resolve().then(() => {
+              throwUnlessMissing(error);
+            }),
+          );
+        },
+      );
     });
     return this.#inTime(promised);
   }
@@ -178,6 +191,12 @@ export class SessionReader {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
+
+/** express-session and @fastify/session take `ENOENT`, the error of stores in files, for a session that is not there. */
+function throwUnlessMissing(error: unknown): void {
+  if (isObject(error) && (error as { readonly code?: unknown }).code === 'ENOENT') return;
+  throw new Error('the store failed to read', { cause: error });
 }
 
 /** No `flatMap`: a store may list tens of thousands, in one turn of the event loop. */

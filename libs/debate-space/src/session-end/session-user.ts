@@ -27,10 +27,26 @@ export function loadedExpiry(session: SessionRecord, isTouched: boolean): number
   return stored ?? expiryOf(session);
 }
 
+/** A handler that gives a session so little time means to end it, such as by `maxAge: 1`. */
+const NO_TIME_MS = 100;
+
 /** Whether the cookie of a session has expired. A handler that saves such a session logs its user out. */
 export function hasExpired(session: SessionRecord): boolean {
   const expiry = expiryOf(session);
-  return expiry !== undefined && expiry <= Date.now();
+  return expiry !== undefined && expiry <= Date.now() + NO_TIME_MS;
+}
+
+/** The session with its user as a store keeps it: a class of the host may write itself in another way by `toJSON`. */
+export function asStored(session: SessionRecord): SessionRecord {
+  let stored: Record<string, unknown> | undefined;
+  for (const key in session) {
+    const value = session[key];
+    if (key === 'cookie' || !isObject(value) || !('toJSON' in value) || typeof value.toJSON !== 'function')
+      continue;
+    stored ??= { ...session };
+    stored[key] = Reflect.apply(value.toJSON, value, [key]);
+  }
+  return stored ?? session;
 }
 
 function timeOf(date: unknown): number | undefined {
@@ -51,9 +67,9 @@ export function defaultSessionUid(session: SessionRecord): string | undefined {
 
 /** Like {@link defaultSessionUid}. A uid that is refused ends the search: the next place may name somebody else. */
 export function userIn(session: SessionRecord): string | RefusedUid | undefined {
-  const passport = session.passport as { user?: unknown } | null | undefined;
+  const { passport } = session;
   return (
-    foundUid(passport?.user) ??
+    (isObject(passport) ? foundUid(asStored(passport as SessionRecord).user) : undefined) ??
     foundUid(passport) ??
     foundUid(session.user) ??
     foundUid(session.userId) ??

@@ -8,7 +8,7 @@ type SessionKey = string | typeof ALL_SESSIONS;
 /**
  * The store calls that wait (session-endings.md, rule 8): each ends a session whose user nobody knows, and waits for the
  * read that finds the user, for at most `answerTimeoutMs`. Later calls for the same session stay behind it, and all later
- * calls stay behind a `clear`.
+ * calls stay behind a `clear`, which stays behind all earlier ones.
  */
 export class WaitingCalls {
   readonly #context: Pick<WatchContext, 'containment' | 'reporter'>;
@@ -20,12 +20,14 @@ export class WaitingCalls {
     this.#context = context;
   }
 
-  /** The call for the same session that a call with these arguments has to wait for. */
-  before(args: ArrayLike<unknown>): Promise<void> | undefined {
+  /** The calls that a call with these arguments has to wait for: those for the same sessions; all, if it is a `clear`. */
+  before(args: ArrayLike<unknown>): Promise<unknown> | undefined {
     if (this.#last.size === 0) return undefined;
-    const keys: readonly SessionKey[] = [ALL_SESSIONS, ...sidsOf(args)];
-    const sid = keys.find((each) => this.#last.has(each));
-    return sid === undefined ? undefined : this.#last.get(sid);
+    const sids = sidsOf(args);
+    const isClear = sids.includes(ALL_SESSIONS);
+    const keys: readonly SessionKey[] = isClear ? [...this.#last.keys()] : [ALL_SESSIONS, ...sids];
+    const before = keys.flatMap((key) => this.#last.get(key) ?? []);
+    return before.length > 0 ? Promise.all(before) : undefined;
   }
 
   /** The calls of one turn of the event loop share the timer of their deadline: there may be thousands. */

@@ -4,13 +4,15 @@ import type { WatchContext } from './context.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { EndReporter } from './end-reporter.js';
 import { UnwatchableStoreError } from './patch-store.js';
-import { ArrivingRequests, type RequestScope, type UnownedListener } from './request-scope.js';
+import { ArrivingRequests, storeIn, type RequestScope, type UnownedListener } from './request-scope.js';
 import type { FoundSession, SessionEndOptions, SessionRecord, SessionStore } from './session-end.js';
 import { defaultSessionUid, isObject, userIn } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
 import { OpenWaits, PendingTasks, withTimeout } from './waits.js';
 import { WatchedStore } from './watched-store.js';
 
+/** A host may make a store for each request: only the first ones are announced. */
+const MAX_ANNOUNCED = 5;
 /** After so many requests, only one in a hundred is checked for a session without a store: a host may have no sessions. */
 const FIRST_LOOKS = 10_000;
 /** A listener that never resolves must not keep an app from its shutdown. */
@@ -22,10 +24,16 @@ export class WatchedApp implements UnownedListener {
   readonly cookies: CookieSessions;
   /** The stores of the options. If there are none, every store that the requests bring along is watched. */
   readonly givenStores: readonly SessionStore[];
-  readonly stores = new Map<object, WatchedStore>();
   readonly reporter: EndReporter;
+  /** Whether any store is known. */
+  hasStores = false;
   readonly #context: WatchContext;
   readonly #onStore: ((name: string) => void) | undefined;
+  /** The watched stores. The wrappers in a store keep its watcher as long as it lives, and a found store is not kept alive. */
+  readonly #watched = new WeakMap<object, WatchedStore>();
+  readonly #all = new Set<WeakRef<WatchedStore>>();
+  readonly #forgotten = new FinalizationRegistry<WeakRef<WatchedStore>>((gone) => this.#all.delete(gone));
+  #announced = 0;
   readonly #unwatchable = new WeakSet<object>();
   #isBlind = false;
   #isClosed = false;
@@ -50,16 +58,22 @@ export class WatchedApp implements UnownedListener {
 
   /** Whether no store is known yet, so that the requests have to bring one along. */
   get isLooking(): boolean {
-    return this.givenStores.length === 0 && this.stores.size === 0;
+    return this.givenStores.length === 0 && !this.hasStores;
   }
 
   /** Watches a store from now on. Never throws. @returns whether it was not watched before */
   watch(store: object): boolean {
-    if (this.#isClosed || this.#unwatchable.has(store) || this.stores.has(store)) return false;
+    if (this.#isClosed || this.#unwatchable.has(store) || this.#watched.has(store)) return false;
     const name = storeName(store);
     try {
-      this.stores.set(store, new WatchedStore(store, this.#context));
-      this.containment.run('onStore', () => this.#onStore?.(name));
+      const watched = new WatchedStore(store, this.#context);
+      const reference = new WeakRef(watched);
+      this.#watched.set(store, watched);
+      this.#all.add(reference);
+      this.#forgotten.register(watched, reference);
+      this.hasStores = true;
+      this.#announced += 1;
+      if (this.#announced <= MAX_ANNOUNCED) this.containment.run('onStore', () => this.#onStore?.(name));
       return true;
     } catch (error) {
       this.#isBlind = true;
@@ -73,13 +87,13 @@ export class WatchedApp implements UnownedListener {
 
   /** A request has brought this store along. @returns whether it was not watched before */
   found(store: object): boolean {
-    return this.givenStores.length === 0 && this.watch(store);
+    return !this.#watched.has(store) && this.givenStores.length === 0 && this.watch(store);
   }
 
   /** Called for each request, before hooks and plugins that are registered later. */
   arrived(request: IncomingMessage, response: ServerResponse, native: object = request): void {
     if (this.cookies.names.length > 0) this.cookies.watch(request, response);
-    else if (this.stores.size === 0) this.#lookForSession(response, native);
+    else if (!this.hasStores) this.#lookForSession(request, response, native);
   }
 
   /** A parent app has loaded the session before the request came here. */
@@ -97,21 +111,21 @@ export class WatchedApp implements UnownedListener {
   loadedBefore(store: object, scope: RequestScope): void {
     const { session, sessionID } = scope;
     if (session && sessionID !== undefined)
-      this.stores.get(store)?.loaded(scope, sessionID, session as SessionRecord);
+      this.#watched.get(store)?.loaded(scope, sessionID, session as SessionRecord);
   }
 
   closedWithoutSession(scope: RequestScope): void {
     this.containment.run('response close', () => {
       this.#context.arriving.delete(scope);
       this.#warnOfUncalledStore(scope);
-      for (const store of this.stores.values()) store.closedWithoutSession(scope);
+      for (const store of this.#stores()) store.closedWithoutSession(scope);
     });
   }
 
   /** The session as the stores have it now. Ids cannot be guessed, so a store that has the session has the right one. */
   async find(sid: string): Promise<readonly FoundSession[]> {
-    if (this.#isBlind || this.stores.size === 0) throw new Error('not every store can be read');
-    const found = await Promise.all([...this.stores.values()].map(({ reader }) => reader.find(sid)));
+    if (this.#isBlind || !this.hasStores) throw new Error('not every store can be read');
+    const found = await Promise.all(this.#stores().map(({ reader }) => reader.find(sid)));
     return found.filter((session) => session !== undefined);
   }
 
@@ -120,28 +134,30 @@ export class WatchedApp implements UnownedListener {
     this.#isClosed = true;
     this.#context.waits.close();
     await withTimeout(this.#context.tasks.onIdle(), CLOSE_TIMEOUT_MS, undefined);
-    for (const watched of this.stores.values()) watched.release();
-    this.stores.clear();
+    for (const watched of this.#stores()) watched.release();
+    this.hasStores = false;
+  }
+
+  #stores(): readonly WatchedStore[] {
+    return [...this.#all].flatMap((each) => each.deref() ?? []);
   }
 
   /** The requests have sessions, but of a store that wraps the given one: the given one is not what they call. */
-  #warnOfUncalledStore({ native }: RequestScope): void {
-    const { session, sessionStore } = native as { session?: unknown; sessionStore?: unknown };
-    if (!isObject(session) || !isObject(sessionStore) || this.stores.has(sessionStore)) return;
-    if (this.#unwatchable.has(sessionStore) || [...this.stores.values()].some((each) => each.isCalled))
-      return;
+  #warnOfUncalledStore({ session, sessionStore }: RequestScope): void {
+    if (!session || !sessionStore || this.#watched.has(sessionStore)) return;
+    if (this.#unwatchable.has(sessionStore) || this.#stores().some((each) => each.isCalled)) return;
     const name = storeName(sessionStore);
     this.#context.warnings.warn('store-not-watchable', `${name}: requests use it, but it is not watched`);
   }
 
   /** Looks when the response closes, because any middleware may have set the session. */
-  #lookForSession(response: ServerResponse, native: object): void {
+  #lookForSession(request: IncomingMessage, response: ServerResponse, native: object): void {
     this.#looks += 1;
     if (this.#looks > FIRST_LOOKS && this.#looks % 100 > 0) return;
     response.once('close', () => {
       this.containment.run('response close', () => {
-        const { session, sessionStore } = native as { session?: unknown; sessionStore?: unknown };
-        if (!isObject(session) || sessionStore) return;
+        const { session } = native as { session?: unknown };
+        if (!isObject(session) || storeIn(native, request)) return;
         this.#context.warnings.withoutStore(dataOf(session));
       });
     });

@@ -1,6 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import { changedCookies, losesSession, REMEMBERED, type SessionCookieScope } from './browser-cookies.js';
-import { isPromise, type MaybePromise } from './containment.js';
+import {
+  changedCookies,
+  idIn,
+  losesSession,
+  proofIn,
+  REMEMBERED,
+  type CookieScope,
+} from './browser-cookies.js';
+import { chain, isPromise, type MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { NO_OWNERS, PossibleEnds, type Owners } from './possible-ends.js';
@@ -9,6 +16,7 @@ import type { EndReason, SessionRecord } from './session-end.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 import { expiryOf, hasExpired, isObject, loadedExpiry } from './session-user.js';
 import { UidCount } from './setup-warnings.js';
+import { Siblings } from './siblings.js';
 import { ObservedCall, observeCall, type StoreOutcome } from './store-call.js';
 import { WaitingCalls } from './waiting-calls.js';
 import { Pace, SLICE } from './waits.js';
@@ -19,6 +27,13 @@ interface Observed {
   readonly ended: (outcome: StoreOutcome) => void;
   /** The read that finds the user of the session: the call has to wait for it, or the session could be gone before. */
   readonly read?: Promise<unknown> | undefined;
+}
+
+/** What this process remembers of a session. The store knows better: a session that no open request owns is read again. */
+interface Remembered {
+  uid: string;
+  /** A hash of the cookie by which a request last loaded the session. */
+  proof?: string | undefined;
 }
 
 /**
@@ -36,13 +51,14 @@ export class WatchedStore {
   readonly #uids: UidCount;
   /** Whether the store has a method `touch`. */
   readonly #isTouched: boolean;
-  /** The user of each session when this process saw it last. */
-  readonly #seen = new LRUCache<string, string>(REMEMBERED);
+  /** The sessions with a user, as this process has last loaded or saved them. */
+  readonly #remembered = new LRUCache<string, Remembered>(REMEMBERED);
+  readonly #siblings = new Siblings();
   /** By session id: the open requests that own the session. */
   readonly #owners = new Map<string, OwnedSession[]>();
   readonly #waiting: WaitingCalls;
   /** What the last session said of its cookie; the others of the store say the same. */
-  #ofSession: SessionCookieScope = {};
+  #ofSession: CookieScope = {};
   /** The key of the request in a session of @fastify/session. */
   #requestKey: symbol | undefined;
   readonly #pace = new Pace();
@@ -67,21 +83,25 @@ export class WatchedStore {
   loaded(scope: RequestScope | undefined, sid: string, session: SessionRecord): void {
     this.isCalled = true;
     const uid = this.reader.uidOf(session, scope?.native);
-    if (scope) this.#own(scope, sid, uid);
+    if (scope) this.#own(scope, sid, uid, session);
     if (uid === undefined) {
+      if (!this.reader.asksLater) this.#remembered.delete(sid);
       this.#context.warnings.withoutUid(session);
       this.#uids.notFound(sid, session);
       return;
     }
     this.#uids.found();
     if (isObject(session.cookie)) this.#ofSession = session.cookie;
-    if (scope) this.#ends.loaded(sid, uid, scope);
+    this.#ends.lives(sid, uid, scope);
     if (this.#ends.hasEnded(sid, uid)) return; // the request was open when the session ended
-    this.#see(sid, uid, this.#context.liveSessions && loadedExpiry(session, this.#isTouched));
+    const proof = scope && proofIn(scope.raw.headers.cookie, sid);
+    this.#see(sid, uid, this.#context.liveSessions && loadedExpiry(session, this.#isTouched), proof);
+    for (const other of this.#siblings.chosen(sid)) this.#ends.left(other, uid);
   }
 
   /** A request that owns the session has closed. */
-  released({ scope, sid, uid }: OwnedSession): void {
+  released(owned: OwnedSession): void {
+    const { scope, sid } = owned;
     const owners = this.#owners.get(sid) ?? [];
     if (owners.length <= 1) this.#owners.delete(sid);
     else
@@ -90,25 +110,42 @@ export class WatchedStore {
         owners.filter((owner) => owner.scope !== scope),
       );
     this.#context.arriving.delete(scope);
-    if (uid === undefined) return;
     try {
-      if (scope.sessionID !== sid && this.#userOf(scope) === uid) this.#ends.left(sid, uid);
+      const uid = this.#userOf(owned);
+      if (uid === undefined) {
+        if (this.reader.asksLater && !this.#owners.has(sid)) this.#remembered.delete(sid);
+      } else if (scope.sessionID !== sid && this.#userNow(scope) === uid) this.#ends.left(sid, uid);
       else if (losesSession(sid, scope)) this.#abandoned(sid, uid);
     } catch (error) {
       this.#context.containment.report('response close', error);
     }
   }
 
-  #userOf({ session, native }: RequestScope): string | undefined {
+  /** The user of a session that a request has loaded. A guard may have set `request.user` since. */
+  #userOf(owned: OwnedSession): string | undefined {
+    const { scope, sid, session } = owned;
+    if (owned.uid !== undefined || !session || !this.reader.asksLater) return owned.uid;
+    owned.uid = this.reader.uidOf(session, scope.native);
+    if (owned.uid !== undefined && !this.#ends.concerns(sid, owned.uid)) {
+      this.#ends.lives(sid, owned.uid, scope);
+      this.#see(sid, owned.uid, expiryOf(session), proofIn(scope.raw.headers.cookie, sid));
+    }
+    return owned.uid;
+  }
+
+  #userNow({ session, native }: RequestScope): string | undefined {
     return session && this.reader.uidOf(session as SessionRecord, native);
   }
 
   /** A request without a session has closed: a route in front of the session middleware may have changed its cookies. */
   closedWithoutSession(scope: RequestScope): void {
-    for (const { from, to } of changedCookies(scope, this.#ofSession)) {
-      const uid = this.#seen.get(from);
-      const isContinued = to !== undefined && this.#seen.get(to) === uid;
-      if (uid !== undefined && !isContinued) this.#abandoned(from, uid);
+    for (const { from, proof, to } of changedCookies(scope, this.#ofSession)) {
+      const sid = idIn(from);
+      const known = this.#remembered.get(sid);
+      // Browsers send what they like: only the cookie that has loaded the session speaks for it.
+      if (known?.proof !== proof) continue;
+      const isContinued = to !== undefined && this.#remembered.get(idIn(to))?.uid === known.uid;
+      if (!isContinued) this.#abandoned(sid, known.uid);
     }
   }
 
@@ -119,18 +156,23 @@ export class WatchedStore {
     this.#ends.begin({ sid, uid, reason: 'abandoned', call }, NO_OWNERS);
   }
 
-  #own(scope: RequestScope, sid: string, uid: string | undefined): void {
+  #own(scope: RequestScope, sid: string, uid: string | undefined, session?: SessionRecord): void {
     const known = scope.owned(this, sid);
-    const session = known ?? { scope, store: this, sid, uid };
-    session.uid = uid;
-    if (known || !scope.own(session)) return;
+    const owned = known ?? { scope, store: this, sid, uid, session };
+    owned.uid = uid;
+    if (known || !scope.own(owned)) return;
     const others = this.#owners.get(sid);
-    if (others) others.push(session);
-    else this.#owners.set(sid, [session]);
+    if (others) others.push(owned);
+    else this.#owners.set(sid, [owned]);
   }
 
-  #see(sid: string, uid: string, expiresAt: number | undefined): void {
-    if (this.#seen.get(sid) !== uid) this.#seen.set(sid, uid); // a write of each request would cost
+  #see(sid: string, uid: string, expiresAt: number | undefined, proof?: string): void {
+    const known = this.#remembered.get(sid);
+    if (!known) this.#remembered.set(sid, { uid, proof });
+    else {
+      known.uid = uid;
+      known.proof = proof ?? known.proof;
+    }
     this.#context.liveSessions?.seen(sid, uid, expiresAt);
   }
 
@@ -167,8 +209,7 @@ export class WatchedStore {
 
   /** A job may end thousands of unknown sessions at once: those are read in slices, if the store is asynchronous. */
   #turnOf(sid: unknown): Promise<void> | undefined {
-    if (!this.#isAsync || typeof sid !== 'string' || this.#seen.has(sid) || this.#owners.has(sid))
-      return undefined;
+    if (!this.#isAsync || typeof sid !== 'string' || this.#owners.has(sid)) return undefined;
     return this.#pace.turn();
   }
 
@@ -212,7 +253,7 @@ export class WatchedStore {
   }
 
   #touch(sid: string, session: SessionRecord): Observed | undefined {
-    const uid = this.#seen.get(sid);
+    const uid = this.#remembered.get(sid)?.uid;
     if (uid === undefined) return undefined;
     if (hasExpired(session)) return this.#set(sid, session);
     if (!this.#ends.hasEnded(sid, uid)) this.#context.liveSessions?.seen(sid, uid, expiryOf(session));
@@ -230,7 +271,8 @@ export class WatchedStore {
     // Some hosts log a user out by saving the session as expired.
     const next = user !== undefined && hasExpired(session) ? undefined : user;
     // The usual case: a request saves its session with its user.
-    if (next !== undefined && this.#seen.get(sid) === next && !this.#ends.concerns(sid, next)) {
+    const known = this.#remembered.get(sid)?.uid;
+    if (next !== undefined && known === next && !this.#ends.concerns(sid, next)) {
       this.#context.liveSessions?.seen(sid, next, expiryOf(session));
       return undefined;
     }
@@ -240,9 +282,10 @@ export class WatchedStore {
       ended: (outcome) => {
         ended(outcome);
         if (outcome === 'failed' || next === undefined) return;
-        if (scope) this.#own(scope, sid, next);
-        this.#ends.saved(sid, next, scope);
-        this.#see(sid, next, expiryOf(session));
+        if (scope) this.#own(scope, sid, next, session);
+        if (scope && known !== next) this.#siblings.born(scope.raw.headers, sid, next);
+        this.#ends.lives(sid, next, scope);
+        if (!this.#ends.hasEnded(sid, next)) this.#see(sid, next, expiryOf(session));
       },
       read,
     };
@@ -264,14 +307,13 @@ export class WatchedStore {
    */
   #end(sid: string, next: string | undefined, reason: EndReason, by: RequestScope | undefined): Observed {
     const owned = by ? [by.owned(this, sid) ?? []].flat() : (this.#owners.get(sid) ?? []);
-    const known = this.#seen.get(sid) ?? owned.find(({ uid }) => uid !== undefined)?.uid;
     const call = new ObservedCall();
     const owners = this.#ownersOf(sid, by);
     const begin = (uid: string | undefined): void => {
       if (uid !== undefined && uid !== next) this.#ends.begin({ sid, uid, reason, call }, owners);
     };
     const isNew = by?.sessionID === sid && by.place === undefined;
-    const user = known ?? (owned.length > 0 || isNew ? undefined : this.#read(sid));
+    const user = owned.length > 0 || isNew ? this.#knownUser(sid, owned) : this.#storedUser(sid);
     let read: Promise<void> | undefined;
     if (isPromise(user)) read = this.#context.tasks.track(user.then(begin));
     else begin(user);
@@ -279,11 +321,17 @@ export class WatchedStore {
       ended: (outcome) => {
         call.end(outcome);
         if (outcome === 'failed' || next !== undefined) return;
-        this.#seen.delete(sid);
+        this.#remembered.delete(sid);
         if (owned.length === 1) for (const session of owned) session.uid = undefined;
       },
       read: next === undefined ? read : undefined,
     };
+  }
+
+  /** The user of a session that open requests own. Each of them has renewed the memory when it loaded the session. */
+  #knownUser(sid: string, owned: readonly OwnedSession[]): string | undefined {
+    const users = owned.map((each) => this.#userOf(each));
+    return this.#remembered.get(sid)?.uid ?? users.find((uid) => uid !== undefined);
   }
 
   /** The requests to which a call belongs. express-session's `destroy` lets go of `request.session` before the call. */
@@ -293,56 +341,62 @@ export class WatchedStore {
     if (!owned && this.#context.arriving.all.length === 0) return NO_OWNERS;
     const scopes = (owned ?? []).map(({ scope }) => scope);
     for (const scope of this.#context.arriving.all) if (scope.sessionID === sid) scopes.push(scope);
-    const letGo = scopes.filter(({ session }) => !session);
+    const letGo = scopes.filter((scope) => !scope.session && !scope.hasLetGo);
+    for (const scope of letGo) scope.hasLetGo = true;
     return letGo.length > 0 ? { scopes: letGo, areSure: true } : { scopes, areSure: false };
   }
 
-  #read(sid: string): MaybePromise<string | undefined> {
+  /** The user of a session that no open request owns. Where the store cannot be read in time, memory stands in. */
+  #storedUser(sid: string): MaybePromise<string | undefined> {
+    const { containment, waits, reporter } = this.#context;
+    const remembered = this.#remembered.get(sid)?.uid;
     const read = (): MaybePromise<string | undefined> => this.reader.user(sid);
-    const user = this.#context.containment.run<MaybePromise<string | undefined>>(
-      'session store',
-      read,
-      undefined,
-    );
-    this.#isAsync ||= isPromise(user);
-    return user;
+    const user = containment.run<MaybePromise<string | undefined>>('session store', read, remembered);
+    if (!isPromise(user)) return user;
+    this.#isAsync = true;
+    return remembered === undefined ? user : waits.within(user, reporter.answerTimeoutMs, remembered);
   }
 
   #clear(): Observed {
     const { containment, tasks, warnings } = this.#context;
     const call = new ObservedCall();
-    const seen = [...this.#seen.entries()];
-    const listed = this.reader.sessions();
     const begun = new Set<string>();
-    const begin = (sid: string | undefined, uid: string): void => {
+    const begin = (sid: string | undefined, uid: string | undefined): void => {
       const name = sid ?? ` ${uid}`; // a list without ids names each user once
-      if (begun.has(name)) return;
+      if (uid === undefined || begun.has(name)) return;
       begun.add(name).add(` ${uid}`);
       const owners = sid === undefined ? NO_OWNERS : this.#ownersOf(sid, undefined);
       this.#ends.begin({ sid, uid, reason: 'cleared', call }, owners);
     };
+    const listed = this.reader.sessions();
+    // Of a store without a list, only sessions that are remembered can be found.
+    const remembered = chain(
+      () => listed,
+      (all) => (all ? [] : this.#storedUsers()),
+    );
     // The sessions of open requests first, in this turn of the event loop: their answers may leave in the next one.
-    for (const [sid, uid] of seen) if (this.#owners.has(sid)) begin(sid, uid);
+    for (const [sid, owned] of this.#owners) begin(sid, this.#knownUser(sid, owned));
     const beginAll = async (): Promise<void> => {
-      for (const [n, [sid, uid]] of seen.entries()) {
-        if (n % SLICE === 0) await new Promise(setImmediate);
-        begin(sid, uid);
-      }
       const sessions: readonly ListedSession[] | undefined = await listed;
       if (!sessions) warnings.warn('clear-not-listed');
-      for (const [n, [sid, session]] of (sessions ?? []).entries()) {
+      for (const [n, [sid, user]] of [...(await remembered), ...(sessions ?? [])].entries()) {
         if (n % SLICE === 0) await new Promise(setImmediate);
-        const uid = this.reader.uidOf(session);
-        if (uid !== undefined) begin(sid, uid);
+        begin(sid, typeof user === 'string' ? user : user && this.reader.uidOf(user));
       }
     };
     void tasks.track(Promise.resolve(containment.run('store.clear', beginAll, undefined)));
     return {
       ended: (outcome) => {
         call.end(outcome);
-        if (outcome !== 'failed') this.#seen.clear();
+        if (outcome !== 'failed') this.#remembered.clear();
       },
-      read: isPromise(listed) ? Promise.resolve(listed) : undefined,
+      read: isPromise(remembered) && (isPromise(listed) || this.#isAsync) ? remembered : undefined,
     };
+  }
+
+  /** All reads are begun in this tick: before the store is cleared. */
+  async #storedUsers(): Promise<readonly (readonly [sid: string, uid: string | undefined])[]> {
+    const sids = [...this.#remembered.keys()].filter((sid) => !this.#owners.has(sid));
+    return Promise.all(sids.map(async (sid) => [sid, await this.#storedUser(sid)] as const));
   }
 }

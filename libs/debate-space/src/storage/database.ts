@@ -38,6 +38,8 @@ export interface Database {
   take(take: Take): Promise<readonly Row[]>;
   /** An `INSERT` of rows that are not there yet; the count is that of the new ones. */
   readonly insertNew: (table: string, columns: Columns, rows?: number) => string;
+  /** The same, in a transaction that somebody else began. */
+  inside(query: Query): Database;
   close(): Promise<void>;
 }
 

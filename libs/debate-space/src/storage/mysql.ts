@@ -1,8 +1,11 @@
 import { StorageError } from '../errors.js';
 import { insertedRows, type Database, type Query, type Row, type Take } from './database.js';
+import { migrate, type Tables } from './migration.js';
+import { probe } from './probe.js';
+import { tablePrefix, TABLES } from './schema.js';
 import {
-  checkRights,
-  inHostTransaction,
+  CALL_TIMEOUT_MS,
+  inTransaction,
   onServer,
   ServerCalls,
   throughFunctions,
@@ -11,20 +14,22 @@ import {
   type HostQuery,
   type PooledConnection,
   type ServerOptions,
+  type Statements,
 } from './server-calls.js';
-import { schema as tablesOf, TABLES } from './schema.js';
 import { SqlStorage } from './sql-storage.js';
 import type { OpenStorage, StorageEngine } from './storage.js';
 
-/** A pool of `mysql2/promise`. */
+/** A pool of `mysql2` or `mysql2/promise`, or of the promise API of `mariadb`. */
 export interface MysqlPool {
-  query(text: string, values?: unknown[]): Promise<unknown>;
-  getConnection(): Promise<MysqlConnection>;
+  /** Returns a promise, unless there is `promise`. */
+  getConnection(...callback: never[]): unknown;
+  /** The pool of callbacks of `mysql2` has another one for promises. */
+  promise?(): MysqlPool;
 }
 /** A connection of a {@link MysqlPool}. */
 export interface MysqlConnection {
   query(text: string, values?: unknown[]): Promise<unknown>;
-  release(): void;
+  release(): unknown;
   destroy(): void;
 }
 
@@ -56,60 +61,96 @@ export function mysqlStorage(options: MysqlStorageOptions): StorageEngine {
 const NOW = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)";
 /** Of a `TEXT`. All other columns have what has a fixed length. */
 const MAX_TEXT_BYTES = 65_535;
-const CREATE_TIMEOUT_MS = 60_000;
+const MIGRATION_TIMEOUT_MS = 60_000;
+/** How long a migration waits for other processes, and then for a table, with all other statements behind it. */
+const LOCK_TIMEOUT_S = { process: 40, table: 10 };
 
 // READ COMMITTED has no gap locks, on which claims and inserts would deadlock. It is for the next transaction only.
 const BEGIN = ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', 'START TRANSACTION'];
 
-/** @throws {@link StorageError} when names cannot begin with it */
-export function tablePrefix(prefix = ''): string {
-  if (/^\w{0,30}$/.test(prefix)) return prefix;
-  throw new StorageError(
-    'The option prefix of mysqlStorage is not usable',
-    'give at most 30 letters, digits and _',
-  );
-}
-
 async function open(options: MysqlStorageOptions, application: string): Promise<OpenStorage> {
-  const { migrate = true, timeoutMs } = options;
-  const prefix = tablePrefix(options.prefix);
-  const connection =
-    'pool' in options ? throughPool(() => connected(options.pool), BEGIN) : throughFunctions(options);
-  const calls = new ServerCalls('MySQL', timeoutMs);
-  const database = dialect(onServer(connection, calls, queryOf));
+  const { migrate: isAllowed = true, timeoutMs = CALL_TIMEOUT_MS } = options;
+  const prefix = tablePrefix('mysql', options.prefix);
+  const pool = 'pool' in options ? promisePool(options.pool) : undefined;
+  const connection = pool
+    ? throughPool(() => connected(pool), BEGIN)
+    : throughFunctions(options as HostFunctions);
+  const calls = new ServerCalls('MySQL', timeoutMs, connectionsOf(pool));
+  const plain = queryOf();
 
-  const names = TABLES.map((table) => prefix + table);
-  const [server = {}] = (await database.query(SERVER, names)).rows;
+  const [server = {}] = (await onServer(connection, calls, plain).query(SERVER)).rows;
   checkVersion(String(server.version));
-  if (migrate && Number(server.tables) < names.length)
-    for (const statement of tablesOf('mysql', prefix))
-      await calls.run((late) => connection.query(statement, [], late), CREATE_TIMEOUT_MS);
-  await checkRights(database.query, names);
+  // MariaDB gives up as well: a statement that waits for a lock would keep its place. ORMs look at the first word of a statement.
+  const isLimited = pool !== undefined && /mariadb/i.test(String(server.version));
+  const limit = isLimited ? `SET STATEMENT max_statement_time = ${timeoutMs / 1_000} FOR ` : '';
+  const database = dialect(onServer(connection, calls, queryOf(limit)));
+  const tables: Tables = {
+    dialect: 'mysql',
+    place: options.prefix,
+    found: async (query) =>
+      checkTables(
+        (
+          await query(
+            FOUND,
+            TABLES.map((table) => prefix + table),
+          )
+        ).rows,
+      ),
+    locked: (work) =>
+      calls.run(
+        (late) => connection.transaction((run) => locked(plain(run), `debate-space ${prefix}`, work), late),
+        MIGRATION_TIMEOUT_MS,
+      ),
+  };
+  await migrate(tables, database.query, isAllowed);
+  await probe(database, prefix);
 
   const storage = new SqlStorage(database, application, {
     prefix,
-    within: (host) => dialect(inHostTransaction(host, queryOf)),
+    within: (host) => database.inside(plain((text, values) => host.query(text, values))),
   });
   await storage.open();
   const flush = 'innodb_flush_log_at_trx_commit';
+  const problem = `This MySQL may lose its last commits in a crash (${flush} = ${String(server.flush)})`;
   return {
     storage,
     place: `the database ${String(server.name)} on ${String(server.host)}`,
-    warnings:
-      Number(server.flush) === 1
-        ? []
-        : [
-            {
-              problem: `This MySQL may lose its last commits in a crash (${flush} = ${String(server.flush)})`,
-              hint: `set ${flush} = 1`,
-            },
-          ],
+    warnings: Number(server.flush) === 1 ? [] : [{ problem, hint: `set ${flush} = 1` }],
   };
 }
 
-const SERVER = `SELECT VERSION() AS version, DATABASE() AS name, @@hostname AS host, @@innodb_flush_log_at_trx_commit AS flush,
-  (SELECT COUNT(*) FROM information_schema.tables
-   WHERE table_schema = DATABASE() AND table_name IN (${TABLES.map(() => '?').join(', ')})) AS tables`;
+const SERVER = `SELECT VERSION() AS version, DATABASE() AS name, @@hostname AS host, @@innodb_flush_log_at_trx_commit AS flush`;
+const FOUND = `SELECT table_name AS name, table_type AS kind FROM information_schema.tables
+  WHERE table_schema = DATABASE() AND table_name IN (${TABLES.map(() => '?').join(', ')})`;
+
+/** @returns how many there are @throws {@link StorageError} when one is a view: it reads and writes elsewhere */
+function checkTables(tables: readonly Row[]): number {
+  for (const { name, kind } of tables)
+    if (kind !== 'BASE TABLE')
+      throw new StorageError(
+        `The table ${String(name)} is a ${String(kind)}`,
+        'rename the view of this name',
+      );
+  return tables.length;
+}
+
+/** At most 64 letters. The name of a database may have so many. */
+const LOCK_NAME = "SHA2(CONCAT(?, COALESCE(DATABASE(), '')), 224)";
+
+/** In the connection of a transaction, which each statement of a migration commits. */
+async function locked(query: Query, lock: string, work: (query: Query) => Promise<void>): Promise<void> {
+  const text = `SELECT GET_LOCK(${LOCK_NAME}, ${LOCK_TIMEOUT_S.process}) AS is_mine, @@lock_wait_timeout AS seconds`;
+  const [row = {}] = (await query(text, [lock])).rows;
+  if (Number(row.is_mine) !== 1)
+    throw new StorageError('Another process is changing the tables', 'wait for it', { unreachable: true });
+  try {
+    await query(`SET SESSION lock_wait_timeout = ${LOCK_TIMEOUT_S.table}`);
+    await work(query);
+  } finally {
+    await query(`SET SESSION lock_wait_timeout = ${Number(row.seconds)}`);
+    await query(`SELECT RELEASE_LOCK(${LOCK_NAME}) AS is_released`, [lock]);
+  }
+}
 
 /** @throws {@link StorageError} when the server has no SKIP LOCKED */
 function checkVersion(version: string): void {
@@ -122,16 +163,41 @@ function checkVersion(version: string): void {
   );
 }
 
+/** @throws {@link StorageError} when it is none, such as a single connection */
+function promisePool(pool: MysqlPool): MysqlPool {
+  const promised = typeof pool.promise === 'function' ? pool.promise() : pool;
+  if (typeof (promised as Partial<MysqlPool>).getConnection === 'function') return promised;
+  throw noPool();
+}
+
+const noPool = (): StorageError =>
+  new StorageError(
+    'The option pool of mysqlStorage is not a pool of promises',
+    'give a pool of mysql2 or of mariadb: createPool(…), not a single connection',
+  );
+
+/** How many connections a pool of mysql2 has at most. */
+function connectionsOf(pool: MysqlPool | undefined): unknown {
+  const { pool: inner, config } = Object(pool) as Record<'pool' | 'config', unknown>;
+  const { config: outer = config } = Object(inner) as Record<'config', unknown>;
+  return (Object(outer) as { connectionLimit?: unknown }).connectionLimit;
+}
+
 async function connected(pool: MysqlPool): Promise<PooledConnection> {
-  const connection = await pool.getConnection();
-  const end = (how: 'release' | 'cut'): void => {
-    if (how === 'cut') connection.destroy();
-    else connection.release();
+  const connection = (await pool.getConnection(...([noCallback] as never[]))) as MysqlConnection | undefined;
+  if (typeof connection?.release !== 'function') throw noPool();
+  const end = (how: 'release' | 'close'): void => {
+    if (how === 'release') void connection.release();
+    else connection.destroy();
   };
   return { query: (text, values) => connection.query(text, values), end };
 }
 
-function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>): Database {
+/** A pool of callbacks throws without one, in the middle of the process. */
+const noCallback = (_error: unknown, connection?: Partial<MysqlConnection>): void =>
+  void connection?.release?.();
+
+function dialect(statements: Statements): Database {
   return {
     dialect: 'mysql',
     now: NOW,
@@ -140,6 +206,7 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
     take: (take) => statements.transaction((query) => lockThenUpdate(query, take)),
     // Not ON DUPLICATE KEY UPDATE id = id, which counts rows that are there as well if the driver wants found rows.
     insertNew: (...rows) => `INSERT IGNORE ${insertedRows(...rows)}`,
+    inside: (query) => dialect(inTransaction(query)),
   };
 }
 
@@ -154,25 +221,47 @@ async function lockThenUpdate(query: Query, take: Take): Promise<readonly Row[]>
   return rows;
 }
 
-function queryOf(run: HostQuery): Query {
-  return async (text, values = []) => {
+/** Text that is quoted alike in every mode of the server and every character set of the connection. */
+const PLAIN = /^[ !#-&(-[\]-~]*$/;
+
+/** @param limit what each statement begins with */
+const queryOf =
+  (limit = '') =>
+  (run: HostQuery): Query =>
+  async (text, values = []) => {
     const isTooLong = (value: unknown): boolean => Buffer.byteLength(String(value)) > MAX_TEXT_BYTES;
     if (text.startsWith('INSERT IGNORE') && values.some(isTooLong))
       throw new StorageError(
         `A text is longer than ${MAX_TEXT_BYTES} bytes`,
         'shorten it: MySQL would cut it',
       );
-    return resultOf(await run(text, [...values]));
+    // Drivers escape by a mode that they do not know: with NO_BACKSLASH_ESCAPES, a text could end its own quotes.
+    const isPlain = (value: unknown): boolean => typeof value !== 'string' || PLAIN.test(value);
+    let n = -1;
+    const statement = text.replaceAll('?', () => {
+      const value = values[(n += 1)];
+      return isPlain(value) ? '?' : `_utf8mb4 X'${Buffer.from(String(value)).toString('hex')}'`;
+    });
+    const isChange = /^\s*(INSERT|UPDATE|DELETE)/.test(text);
+    return resultOf(await run(limit + statement, values.filter(isPlain)), isChange);
   };
-}
 
 /** Rows, or `[rows, fields]`; of a change a header, `[header, fields]`, or a number. */
-function resultOf(result: unknown): { readonly rows: readonly Row[]; readonly count: number } {
+function resultOf(
+  result: unknown,
+  isChange: boolean,
+): { readonly rows: readonly Row[]; readonly count: number } {
   const first: unknown = Array.isArray(result) ? result[0] : result;
   const count: unknown =
     typeof first === 'number' ? first : (Object(first) as { affectedRows?: unknown }).affectedRows;
   if (typeof count === 'number') return { rows: [], count };
   const rows = (Array.isArray(first) ? first : result) as Row[];
-  if (Array.isArray(rows)) return { rows, count: rows.length };
-  throw new StorageError('MySQL returned no result', 'query of mysqlStorage must return the result');
+  if (!Array.isArray(rows))
+    throw new StorageError('MySQL returned no result', 'query of mysqlStorage must return the result');
+  if (isChange)
+    throw new StorageError(
+      'MySQL returned no number of changed rows',
+      'query of mysqlStorage must return the header or the number for INSERT, UPDATE and DELETE: $executeRawUnsafe of Prisma does',
+    );
+  return { rows, count: rows.length };
 }

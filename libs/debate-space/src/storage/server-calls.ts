@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BootContext } from '../async/boot-context.js';
 import { StorageError } from '../errors.js';
 import type { Database, Query } from './database.js';
-import { isConflict, noAnswer, serverError } from './server-errors.js';
-import type { HostTransaction } from './storage.js';
+import { isConflict, isConnectionLost, noAnswer, serverError } from './server-errors.js';
 
 /** Runs one statement on a connection of the host's. */
 export type HostQuery = (text: string, values: unknown[]) => Promise<unknown>;
@@ -41,53 +41,66 @@ export interface ServerOptions {
 /** A connection of the host's pool. */
 export interface PooledConnection {
   readonly query: HostQuery;
-  /** Puts the connection back, or cuts it. */
-  end(how: 'release' | 'cut'): void;
+  /** Puts the connection back, or closes it. */
+  end(how: 'release' | 'close'): void;
 }
 
+/** A connection on which nothing has come for a minute may lead nowhere, as after a failover. */
+const LOST_MS = 60_000;
+
 /**
- * A late connection is cut: its statement may never end, and the pool is the host's.
+ * A connection that broke, or leads to a server that became read-only, is closed. A late one is not: its statement would
+ * live on at the server, and the next call would open one more. One a minute is given up all the same, then one in two
+ * minutes, in four, until a call succeeds.
  * @param begin the statements that begin a transaction
  */
 export function throughPool(
   connect: () => Promise<PooledConnection>,
   begin: readonly string[],
 ): HostConnection {
-  const withOne = async <T>(
-    late: AbortSignal,
-    work: (query: HostQuery) => Promise<T>,
-    afterFailure: 'release' | 'cut',
-  ): Promise<T> => {
+  let lostMs = LOST_MS;
+  let lastLost = 0;
+  const withOne = async <T>(late: AbortSignal, work: (query: HostQuery) => Promise<T>): Promise<T> => {
     const connection = await connect();
     let isHeld = true;
-    const end = (how: 'release' | 'cut'): void => {
+    const end = (how: 'release' | 'close'): void => {
       if (isHeld) connection.end(how);
       isHeld = false;
     };
-    late.addEventListener('abort', () => {
-      end('cut');
-    });
+    const giveUp = (): void => {
+      if (!isHeld) return;
+      const isNext = Date.now() - lastLost >= lostMs;
+      if (!isNext) return void setTimeout(giveUp, lostMs).unref();
+      lastLost = Date.now();
+      lostMs *= 2;
+      end('close');
+    };
+    late.addEventListener('abort', () => void setTimeout(giveUp, LOST_MS).unref());
     try {
       late.throwIfAborted();
       const result = await work(connection.query);
       end('release');
+      lostMs = LOST_MS;
       return result;
     } catch (error) {
-      end(afterFailure);
+      end(isConnectionLost(error) ? 'close' : 'release');
       throw error;
     }
   };
   return {
-    query: (text, values, late) => withOne(late, (query) => query(text, values), 'release'),
-    transaction: (work, late) => {
-      const whole = async (query: HostQuery) => {
+    query: (text, values, late) => withOne(late, (query) => query(text, values)),
+    transaction: (work, late) =>
+      withOne(late, async (query) => {
         for (const statement of begin) await query(statement, []);
-        const result = await work(query);
-        await query('COMMIT', []);
-        return result;
-      };
-      return withOne(late, whole, 'cut'); // which rolls back
-    },
+        try {
+          const result = await work(query);
+          await query('COMMIT', []);
+          return result;
+        } catch (error) {
+          if (!isConnectionLost(error)) await query('ROLLBACK', []);
+          throw error;
+        }
+      }),
   };
 }
 
@@ -101,22 +114,39 @@ export function throughFunctions(functions: HostFunctions): HostConnection {
 
 /** How long one call may take, in milliseconds. */
 export const CALL_TIMEOUT_MS = 5_000;
+/** How many calls are at the server at once: the rest of the pool is the host's. */
+const MAX_PLACES = 5;
 const MAX_REPEATS = 5;
 const MAX_REPEAT_DELAY_MS = 50;
 
 /**
- * Calls through a connection of the host's, which may keep statements back for as long as the server is away: each call has
- * a time limit. Errors name a code and nothing more, because messages of drivers repeat what was sent.
+ * Calls through a connection of the host's, which may keep statements back for as long as the server is away. Each call has
+ * a time limit, and takes one of a few places until the driver settles it, which may be much later: while no place is free,
+ * nothing more is sent. A pool of four has two places. Calls run in the async context of the boot.
  */
 export class ServerCalls {
+  readonly #context = new BootContext();
   readonly #open = new Set<Promise<unknown>>();
+  readonly #waiting = new Set<() => void>();
+  readonly #places: number;
+  /** Places of calls that somebody waits for. */
+  #taken = 0;
+  /** Places of calls that took too long, and are still at the server. */
+  #late = 0;
   #isClosed = false;
 
-  /** @param server its name, for messages */
+  /**
+   * @param server its name, for messages
+   * @param connections how many the host's pool has at most, if that is known
+   */
   constructor(
     private readonly server: string,
     private readonly timeoutMs = CALL_TIMEOUT_MS,
-  ) {}
+    connections: unknown = Infinity,
+  ) {
+    const half = Math.ceil(Number(connections) / 2);
+    this.#places = half >= 1 ? Math.min(MAX_PLACES, half) : MAX_PLACES;
+  }
 
   /**
    * Repeats `work` after a deadlock.
@@ -125,7 +155,7 @@ export class ServerCalls {
    */
   async run<T>(work: (late: AbortSignal) => Promise<T>, timeoutMs = this.timeoutMs): Promise<T> {
     if (this.#isClosed) throw new StorageError('The storage is closed');
-    const call = this.#inTime(work, timeoutMs);
+    const call = this.#context.run(() => this.#inTime(work, timeoutMs));
     this.#open.add(call);
     try {
       return await call;
@@ -142,20 +172,43 @@ export class ServerCalls {
 
   #inTime<T>(work: (late: AbortSignal) => Promise<T>, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
+      if (this.#late === this.#places) {
+        reject(noAnswer(this.server));
+        return;
+      }
       const late = new AbortController();
+      const begin = (): void => {
+        this.#taken += 1;
+        const settled = this.#repeated(work, late.signal).then(resolve, (error: unknown) => {
+          reject(serverError(this.server, error));
+        });
+        void settled.then(() => {
+          clearTimeout(timer);
+          if (late.signal.aborted) this.#late -= 1;
+          else this.#taken -= 1;
+          this.#fill();
+        });
+      };
       const timer = setTimeout(() => {
+        if (!this.#waiting.delete(begin)) {
+          this.#taken -= 1;
+          this.#late += 1;
+        }
         late.abort();
         reject(noAnswer(this.server));
       }, timeoutMs).unref();
-      const fail = (error: unknown): void => {
-        reject(serverError(this.server, error));
-      };
-      void this.#repeated(work, late.signal)
-        .then(resolve, fail)
-        .finally(() => {
-          clearTimeout(timer);
-        });
+      this.#waiting.add(begin);
+      this.#fill();
     });
+  }
+
+  /** Begins the calls that have waited longest, while places are free. */
+  #fill(): void {
+    for (const begin of this.#waiting) {
+      if (this.#taken + this.#late >= this.#places) return;
+      this.#waiting.delete(begin);
+      begin();
+    }
   }
 
   async #repeated<T>(work: (late: AbortSignal) => Promise<T>, late: AbortSignal): Promise<T> {
@@ -170,41 +223,37 @@ export class ServerCalls {
   }
 }
 
-type Statements = Pick<Database, 'query' | 'transaction' | 'close'>;
+export type Statements = Pick<Database, 'query' | 'transaction' | 'close'>;
 
-/** @param queryOf makes the statements of the dialect, and reads its results */
+/**
+ * @param queryOf makes the statements of the dialect, and reads its results
+ * @param first a statement at the beginning of each transaction
+ */
 export function onServer(
   connection: HostConnection,
   calls: ServerCalls,
   queryOf: (run: HostQuery) => Query,
+  first?: string,
 ): Statements {
   return {
     query: (text, values) =>
       calls.run((late) => queryOf((...statement) => connection.query(...statement, late))(text, values)),
     transaction: (work) =>
-      calls.run((late) => {
-        const inside = (run: HostQuery): Query =>
-          queryOf(async (text, values) => {
+      calls.run((late) =>
+        connection.transaction(async (run) => {
+          if (first !== undefined) await run(first, []);
+          const query = queryOf(async (text, values) => {
             late.throwIfAborted();
             return run(text, values);
           });
-        return connection.transaction((run) => work(inside(run)), late);
-      }),
+          return work(query);
+        }, late),
+      ),
     close: () => calls.close(),
   };
 }
 
-/** In a transaction of the host's, its errors and its time limits are the host's. */
-export function inHostTransaction(host: HostTransaction, queryOf: (run: HostQuery) => Query): Statements {
-  const query = queryOf((text, values) => host.query(text, values));
+/** In a transaction that somebody else began: its errors and its time limits are theirs. */
+export function inTransaction(query: Query): Statements {
   return { query, transaction: (work) => work(query), close: () => Promise.resolve() };
-}
-
-/** Rejects as the first write would: a table is missing, the role has no right, the server is read-only. Changes nothing. */
-export async function checkRights(query: Query, tables: readonly string[]): Promise<void> {
-  for (const table of tables) {
-    await query(`INSERT INTO ${table} SELECT * FROM ${table} WHERE 1 = 0`);
-    await query(`UPDATE ${table} SET id = id WHERE 1 = 0`);
-    await query(`DELETE FROM ${table} WHERE 1 = 0`);
-  }
 }

@@ -87,11 +87,6 @@ const REFUSALS = byCode([
     'a connection of the pool has locked tables',
     'UNLOCK TABLES before a connection goes back to the pool',
   ],
-  [
-    '57014 55P03 25P03 1969 3024 1317',
-    'the server gave up',
-    'another session holds a lock; or raise statement_timeout, lock_timeout or max_statement_time of the user',
-  ],
 ]);
 
 /** The server is busy, is starting, or ends: a later call may succeed. */
@@ -102,6 +97,11 @@ const BUSY = byCode([
     'raise max_connections, or lower the size of the pools',
   ],
   ['57P01 57P02 57P03 57P05 1053 1047 1927', 'the server is starting or stopping', 'wait for it'],
+  [
+    '57014 55P03 25P03 1969 3024 1317',
+    'the server gave up',
+    'another session holds a lock; or raise statement_timeout, lock_timeout or max_statement_time of the user',
+  ],
   ['53200 1037 1038 1041', 'out of memory', 'give the server more memory'],
   [
     '40001 40P01 1213 1205 1020 3101',
@@ -173,7 +173,7 @@ function byCode(
 }
 
 /** From the outside to the inside: ORMs keep the driver's error in one of these. */
-function codesOf(error: unknown, depth = 4): string[] {
+export function codesOf(error: unknown, depth = 4): string[] {
   if (typeof error !== 'object' || error === null || depth === 0) return [];
   const { code, errno, originalCode, cause, meta, driverAdapterError, driverError, original, parent } =
     error as Record<string, unknown>;

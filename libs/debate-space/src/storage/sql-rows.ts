@@ -7,6 +7,7 @@ export const UNTRIED: Columns = {
   attempts: '0',
   failures: '0',
   rejections: '0',
+  uncertain: '0',
 };
 /** Columns of a reference that is new. */
 export const UNSTARTED: Columns = {
@@ -53,7 +54,7 @@ export const jobOf = (row: Row): Job => ({
   attempts: Number(row.attempts),
   failures: Number(row.failures),
   rejections: Number(row.rejections),
-  uncertain: textOr(row.uncertain),
+  uncertain: textOr(row.uncertain_mark),
   dueAt: numberOr(row.due_at),
   since: Number(row.since),
   endedAt: numberOr(row.ended_at),

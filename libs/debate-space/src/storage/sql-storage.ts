@@ -1,8 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { StorageError } from '../errors.js';
 import { Batches } from './batches.js';
 import type { Columns, Database, Query, Row } from './database.js';
-import { SCHEMA_VERSION, type Table } from './schema.js';
+import type { Table } from './schema.js';
 import {
   COUNTERS,
   END,
@@ -105,23 +104,15 @@ export class SqlStorage implements Storage {
     if (within) this.within = (transaction) => new SqlStorage(within(transaction), application, { prefix });
   }
 
-  /** @throws {@link StorageError} when the tables are those of a newer version */
+  /** Marks the storage, if nobody has. */
   async open(): Promise<void> {
-    await this.#addFact('version', SCHEMA_VERSION);
-    const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = 'version'`);
-    if (Number(row?.value) > SCHEMA_VERSION) {
-      throw new StorageError(
-        `The tables of the storage have version ${Number(row?.value)}, and this version of nestjs-debate-space knows ${SCHEMA_VERSION}`,
-        'update nestjs-debate-space in this app',
-      );
-    }
     await this.#addFact(this.#id('birth'), randomInt(2 ** 47));
   }
 
   // ---- logouts
 
-  async addLogouts(logouts: readonly NewLogout[]): Promise<void> {
-    await Promise.all(logouts.map((logout) => this.#adds.add(logout)));
+  async addLogouts(logouts: readonly NewLogout[], late?: AbortSignal): Promise<void> {
+    await Promise.all(logouts.map((logout) => this.#adds.add(logout, late)));
   }
 
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
@@ -453,12 +444,12 @@ export class SqlStorage implements Storage {
     const asClaimed = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.mark = ?`;
     const where = `id = ? AND token = ? AND EXISTS (${asClaimed})`;
     const values = [this.#id(claim.id), claim.token, claim.reference?.mark ?? ''];
-    const { count } = await this.#query(`UPDATE ${this.#jobs} SET uncertain = ? WHERE ${where}`, [
-      mark,
-      ...values,
-    ]);
+    const { count } = await this.#query(
+      `UPDATE ${this.#jobs} SET uncertain = 1, uncertain_mark = ? WHERE ${where}`,
+      [mark, ...values],
+    );
     // Some drivers of MySQL do not count rows that have the value already.
-    const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain = ?`;
+    const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain_mark = ?`;
     if (count === 0 && (await this.#rows(marked, [...values, mark])).length === 0) return false;
     if (claim.reference?.started === false) {
       const start = `UPDATE ${this.#references} SET started = 1 WHERE id = ? AND started = 0`;
@@ -556,7 +547,7 @@ export class SqlStorage implements Storage {
     if (!referenceOf(row).canceled) return { more: true, uncertain: [], finished: undefined };
     return this.#database.transaction(async (step) => {
       const [users, values] = this.#usersOf(row);
-      const unsent = `SELECT id FROM ${this.#jobs} WHERE ${users} AND due_at IS NOT NULL AND uncertain IS NULL
+      const unsent = `SELECT id FROM ${this.#jobs} WHERE ${users} AND due_at IS NOT NULL AND uncertain = 0
         ORDER BY due_at LIMIT ${STEP} ${forUpdate}`;
       const waiting = (await step(unsent, values)).rows;
       const parked = (await this.#parkedOf(step, row, forUpdate)).map(jobOf);
@@ -813,11 +804,12 @@ export class SqlStorage implements Storage {
   }
 }
 
-const PROGRESS = 'attempts = ?, failures = ?, rejections = ?, uncertain = ?, cause = ?';
+const PROGRESS = 'attempts = ?, failures = ?, rejections = ?, uncertain = ?, uncertain_mark = ?, cause = ?';
 const valuesOf = ({ attempts, failures, rejections, uncertain, cause }: Progress): Values => [
   attempts,
   failures,
   rejections,
+  Number(uncertain !== undefined),
   uncertain ?? null,
   cause ?? null,
 ];

@@ -1,6 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile, execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -87,12 +98,30 @@ describe('the storage in a file of SQLite', () => {
     await expect(open()).rejects.toThrow(message);
   });
 
-  it('warns of a key that others can read', async () => {
+  it('warns once of a file and a key that other users can read or change', async () => {
     await (await open()).storage.close();
-    chmodSync(`${path}.key`, 0o644);
-    const problem = `Other users of this machine can read the storage key in ${path}.key (mode 0644)`;
-    expect((await open()).warnings).toEqual([{ problem, hint: `chmod 600 ${path}.key` }]);
+    for (const file of [path, `${path}.key`]) chmodSync(file, 0o666);
+    const others = 'Other users of this machine can';
+    expect((await open()).warnings).toEqual([
+      { problem: `${others} read the storage key in ${path}.key (mode 0666)`, hint: `chmod 600 ${path}.key` },
+      { problem: `${others} read or change ${path} (mode 0666)`, hint: `chmod 600 ${path}*` },
+    ]);
+    expect((await open('other')).warnings).toEqual([]);
   });
+
+  (process.getuid?.() === 0 ? it : it.skip)(
+    'refuses a key, and warns of a file, of another user',
+    async () => {
+      await (await open()).storage.close();
+      chownSync(path, 12345, 0);
+      const problem = `${path} belongs to another user of this machine (uid 12345)`;
+      expect((await open()).warnings).toEqual([expect.objectContaining({ problem })]);
+      chownSync(`${path}.key`, 12345, 0);
+      await expect(open('other')).rejects.toThrow(
+        `The storage key in ${path}.key belongs to another user of this machine (uid 12345); hint: run the app as that user`,
+      );
+    },
+  );
 
   it('refuses a file of another program, and leaves it as it is', async () => {
     path = join(root, 'note');
@@ -108,22 +137,90 @@ describe('the storage in a file of SQLite', () => {
     expect(statSync(path).size).toBe(size);
   });
 
-  it('refuses a path that cannot be a file', async () => {
+  it.each([
+    [undefined, 'is missing or empty'],
+    ['', 'is missing or empty'],
+    [':memory:', 'is not a file; hint: for a storage in memory, leave out the option storage'],
+    ['file:debate-space.db', 'is a URL; hint: give the path of a file'],
+    ['data/', 'is a folder'],
+    [
+      String.raw`\\server\share\debate-space.db`,
+      'is on a network; hint: give a file on a disk of this machine',
+    ],
+  ])('refuses the path %j', async (unusable, problem) => {
+    await expect(sqliteStorage({ path: unusable as never }).open('app')).rejects.toThrow(
+      `The option path of sqliteStorage ${problem}`,
+    );
+  });
+
+  it('refuses a path where no file can be', async () => {
     const file = join(root, 'file');
     writeFileSync(file, '');
-    for (const impossible of [join(file, 'in', 'debate-space.db'), root]) {
+    for (const [impossible, why] of [
+      [join(file, 'in', 'debate-space.db'), 'no such folder, or no file'],
+      [root, 'not a file'],
+    ] as const) {
       path = impossible;
       await expect(open()).rejects.toThrow(
-        `sqliteStorage() cannot use ${impossible} (no such folder, or no file); hint: give the path of a file`,
+        `sqliteStorage() cannot use ${impossible} (${why}); hint: give the path of a file`,
       );
     }
   });
 
+  it('knows a file by each of its paths, and is open until the last module has closed it', async () => {
+    const one = await open();
+    const link = join(root, 'link.db');
+    symlinkSync(path, link);
+    path = link;
+    const other = await open('other');
+    await one.storage.close();
+    await other.storage.addLogouts([newLogout()]);
+    expect(other.place).toBe(one.place);
+    await expect(one.storage.birth()).rejects.toThrow('The storage is closed');
+  });
+
+  it('does not answer for what it writes when its file was removed or replaced', async () => {
+    const { storage } = await open();
+    renameSync(`${path}-wal`, `${path}-moved`);
+    const lost = `${path} or its -wal file was removed or replaced while it was open; hint: restart the app`;
+    await expect(storage.addLogouts([newLogout()])).rejects.toThrow(lost);
+    renameSync(`${path}-moved`, `${path}-wal`);
+  });
+
+  it('leaves nothing of what it has emptied in its file and its WAL', async () => {
+    const { storage } = await open();
+    const sealed = (n: number): string => `sealed-${'x'.repeat(100)}-${n}`;
+    const logouts = Array.from({ length: 500 }, (_, n) => ({ ...newLogout(), sealed: sealed(n) }));
+    await storage.addLogouts(logouts);
+    const { claims } = await storage.claim('logout', 500);
+    const isThere = (): boolean[] =>
+      [path, `${path}-wal`].map((file) => readFileSync(file, 'latin1').includes('sealed-'));
+    expect(isThere()).toContain(true);
+    await Promise.all(claims.map((claim) => storage.finishLogout(claim, 1)));
+    await storage.prune({ historyMs: 60_000, receiptsMs: 60_000 });
+    await storage.birth(); // is answered when the WAL is empty
+    expect(isThere()).toEqual([false, false]);
+  });
+
+  it('says that another program has the file locked, and writes again when it has not', async () => {
+    const { storage } = await open();
+    const program = await openDriver(path);
+    program.exec('BEGIN IMMEDIATE');
+    await expect(storage.addLogouts([newLogout()])).rejects.toThrow(
+      'SQLite failed (locked); hint: another program has a transaction open on the file',
+    );
+    const kept = storage.addLogouts([newLogout()]);
+    program.exec('ROLLBACK');
+    program.close();
+    await kept;
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 1 });
+  });
+
   it('refuses tables of a newer version', async () => {
     await (await open()).storage.close();
-    await inside(`UPDATE debate_space_facts SET value = 2 WHERE id = 'version'`);
+    await inside(`UPDATE debate_space_facts SET value = 99 WHERE id = 'version'`);
     await expect(open()).rejects.toThrow(
-      'The tables of the storage have version 2, and this version of nestjs-debate-space knows 1; hint: update',
+      'The tables of the storage have version 99, and this version of nestjs-debate-space knows 2; hint: update',
     );
   });
 
@@ -185,6 +282,11 @@ describe('the storage in a file of SQLite', () => {
     it('keeps what it has stored when the process is killed', async () => {
       expect(await run('die')).toMatchObject({ signal: 'SIGKILL' });
       expect(await (await open()).storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
+    });
+
+    it('keeps what it has stored beside another module and a process that closes the file', async () => {
+      expect(await run('share')).toMatchObject({ signal: 'SIGKILL', stderr: '' });
+      expect(await (await open()).storage.counts('logout')).toMatchObject({ waiting: 4, parked: 0 });
     });
 
     it.each([

@@ -1,17 +1,20 @@
 import { once } from 'node:events';
-import { resolve as absolute } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../async/with-timeout.js';
 import { StorageError } from '../errors.js';
+import { MIGRATIONS } from './schema.js';
+import { prepareFile, sqliteError } from './sqlite-file.js';
 import { SqlStorage } from './sql-storage.js';
-import type { OpenStorage, Storage, StorageEngine, StorageWarning } from './storage.js';
+import type { OpenStorage, Storage, StorageEngine } from './storage.js';
 
 /** Where the storage keeps its file. */
 export interface SqliteStorageOptions {
   /**
-   * A file on a disk of this machine, not of a network; several processes and applications may share it. The file and its
-   * folder (0700) are made when they are missing. `PATH.key` (0600) has the key that encrypts unless the option
-   * `storageKey` is given, and is the last key beside it: a backup needs both.
+   * A file on a disk of this machine, not of a network; several modules, processes and applications may share it. The file
+   * and its folder (0700) are made when they are missing. `PATH.key` (0600) has the key that encrypts unless the option
+   * `storageKey` is given, and is the last key beside it: a backup needs both. No other code of the process that runs the
+   * app may open the file, not even to copy it: that drops the locks of SQLite. Other processes may read it.
    */
   readonly path: string;
 }
@@ -23,32 +26,27 @@ export interface SqliteStorageOptions {
  * @example
  * storage: sqliteStorage({ path: './data/debate-space.db' })
  */
-export function sqliteStorage({ path }: SqliteStorageOptions): StorageEngine {
+export function sqliteStorage(options: SqliteStorageOptions): StorageEngine {
   return {
     name: 'sqlite',
     durable: true,
     guarantee: 'what is stored survives a crash, kill -9 and power loss of this machine',
-    open: (application) => open({ path: absolute(path), application }),
+    open: (application) => open(options, application),
   };
 }
 
-/** What the thread is to open. */
-export interface Opening {
-  readonly path: string;
-  readonly application: string;
-}
 /** The parts of a `StorageError`, which is not copied from thread to thread. */
 type Failed = Pick<StorageError, 'problem' | 'hint'>;
-export type Opened =
-  | { readonly failed: Failed }
-  | { readonly failed?: undefined; readonly key: string; readonly warnings: readonly StorageWarning[] };
-type Method = Exclude<keyof Storage, 'within' | 'close'>;
+type Method = Exclude<keyof Storage, 'within' | 'close'> | 'open';
 export interface Call {
   readonly id: number;
+  readonly application: string;
+  /** `open` creates the tables that are missing. */
   readonly method: Method;
   readonly args: readonly unknown[];
 }
-export type Message = Call | 'close';
+/** `withdrawn` is the id of a call that shall not be done if it has not begun. */
+export type Message = Call | { readonly withdrawn: number } | 'close';
 export interface Answer {
   readonly id: number;
   readonly value?: unknown;
@@ -56,93 +54,176 @@ export interface Answer {
 }
 
 /** How long one call may take, in milliseconds. */
-const CALL_TIMEOUT_MS = 10_000;
+const CALL_TIMEOUT_MS = 5_000;
+/** How long the thread may take to start, and to open and to close the file, in milliseconds. */
+const OPEN_TIMEOUT_MS = 15_000;
 
-async function open(opening: Opening): Promise<OpenStorage> {
-  const { url } = import.meta;
-  const extension = url.slice(url.lastIndexOf('.')); // the sources are run as they are, too
-  const worker = new Worker(new URL(`./sqlite-worker${extension}`, url), {
-    name: 'debate-space-sqlite',
-    workerData: opening,
-    ...(extension === '.js' && { execArgv: [] }), // a module of `--import` is for the thread of the host
-  });
-  const [opened] = (await once(worker, 'message').catch((error: unknown) => {
-    throw new StorageError(
-      `The thread of SQLite does not start (${codeOf(error)})`,
-      'if the app is bundled, leave nestjs-debate-space out of the bundle',
-    );
-  })) as [Opened];
-  if (opened.failed) {
-    await worker.terminate();
-    throw new StorageError(opened.failed.problem, opened.failed.hint);
+async function open(options: SqliteStorageOptions, application: string): Promise<OpenStorage> {
+  const file = prepareFile((options as Partial<SqliteStorageOptions> | undefined)?.path);
+  const threads = threadsOfProcess();
+  const shared = threads.get(file.identity);
+  const thread = shared ?? new SqliteThread(file.path, () => threads.delete(file.identity));
+  threads.set(file.identity, thread);
+  const { call, close } = thread.join(application);
+  try {
+    await call('open', []);
+  } catch (error) {
+    await close();
+    throw error;
   }
-  const thread = new SqliteThread(worker);
   const operations = Object.getOwnPropertyNames(SqlStorage.prototype).map((method) => [
     method,
-    (...args: readonly unknown[]) => thread.call(method as Method, args),
+    (...args: readonly unknown[]) => call(method as Method, args),
   ]);
-  const storage = { ...Object.fromEntries(operations), close: () => thread.close() } as Storage;
-  const { key, warnings } = opened;
-  return { storage, place: opening.path, warnings, key };
+  const storage = { ...Object.fromEntries(operations), close } as Storage;
+  return { storage, place: file.path, warnings: shared ? [] : file.warnings, key: file.key };
 }
 
-function codeOf(error: unknown): string {
-  const { name, code = name } = error as NodeJS.ErrnoException;
-  return code;
+/**
+ * The threads by their files. POSIX locks belong to a process and a file, so all modules of a process share one connection:
+ * copies of this package, too, whose operations are the same.
+ */
+function threadsOfProcess(): Map<string, SqliteThread> {
+  const protocol = [MIGRATIONS.length, ...Object.getOwnPropertyNames(SqlStorage.prototype)].join();
+  const holder = globalThis as unknown as Record<symbol, Map<string, SqliteThread> | undefined>;
+  return (holder[Symbol.for(`nestjs-debate-space/sqlite ${protocol}`)] ??= new Map<string, SqliteThread>());
+}
+
+/** Where this file is. `import.meta` does not compile under jest in CommonJS mode. */
+function here(): URL {
+  const before = {
+    prepareStackTrace: Reflect.get(Error, 'prepareStackTrace') as unknown,
+    stackTraceLimit: Error.stackTraceLimit,
+  };
+  try {
+    Error.stackTraceLimit = 1;
+    Error.prepareStackTrace = (_error, [site]) => site?.getFileName();
+    const file = String(new Error().stack);
+    return file.startsWith('file:') ? new URL(file) : pathToFileURL(file);
+  } finally {
+    Object.assign(Error, before);
+  }
+}
+
+function startWorker(path: string): Worker {
+  const { href } = here();
+  const extension = href.slice(href.lastIndexOf('.'));
+  const isSource = extension === '.ts'; // which needs the loader of the host's thread
+  try {
+    return new Worker(new URL(`./sqlite-worker${extension}`, href), {
+      name: 'debate-space-sqlite',
+      workerData: path,
+      // What is preloaded, by a flag or by NODE_OPTIONS, is for the thread of the host.
+      ...(!isSource && { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }),
+    });
+  } catch (error) {
+    throw sqliteError('The thread of SQLite does not start', error);
+  }
 }
 
 interface Pending {
   resolve(value: unknown): void;
   reject(error: StorageError): void;
-  readonly timer: NodeJS.Timeout;
+  /** Nobody withdraws the call any longer. */
+  keep(): void;
+}
+
+/** What one module does with the thread of its file. */
+interface Member {
+  readonly call: (method: Method, args: readonly unknown[]) => Promise<unknown>;
+  /** Resolves when earlier calls are answered. The last member ends the thread. */
+  readonly close: () => Promise<void>;
 }
 
 /** Keeps the process alive only while calls wait for their answers. */
 class SqliteThread {
+  readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
+  #members = 0;
+  #hasAnswered = false;
   /** Why it takes no calls any longer. */
   #end: StorageError | undefined;
 
-  constructor(private readonly worker: Worker) {
-    worker.on('message', (answers: readonly Answer[]) => {
+  /** @param onEnd called when it takes no calls any longer */
+  constructor(
+    path: string,
+    private readonly onEnd: () => void,
+  ) {
+    this.#worker = startWorker(path);
+    this.#worker.on('message', (answers: readonly Answer[]) => {
+      this.#hasAnswered = true;
       for (const answer of answers) this.#settle(answer);
     });
-    worker.on('error', (error) => {
-      this.#fail(codeOf(error));
+    this.#worker.on('error', (error: NodeJS.ErrnoException) => {
+      this.#fail(error.code ?? error.name);
     });
-    worker.on('exit', (code) => {
+    this.#worker.on('exit', (code) => {
       this.#fail(`exit code ${code}`);
     });
-    worker.unref();
+    this.#worker.unref();
   }
 
-  call(method: Method, args: readonly unknown[]): Promise<unknown> {
+  join(application: string): Member {
+    this.#members += 1;
+    let isOpen = true;
+    return {
+      call: async (method, args) => {
+        if (!isOpen) throw new StorageError('The storage is closed');
+        return this.#call(application, method, args);
+      },
+      close: async () => {
+        if (!isOpen) return;
+        isOpen = false;
+        this.#members -= 1;
+        if (this.#members === 0) await this.#close();
+        else await this.#call(application, 'birth', []).catch(() => undefined); // answered after all others
+      },
+    };
+  }
+
+  #call(application: string, method: Method, args: readonly unknown[]): Promise<unknown> {
+    const signal = args.find((arg) => arg instanceof AbortSignal);
     return new Promise((resolve, reject) => {
       if (this.#end) throw this.#end;
       const id = (this.#lastId += 1);
-      const hint = 'check the disk, and end other programs that have a transaction open on the file';
-      const timer = setTimeout(() => {
+      const withdraw = (): void => {
+        const hint = 'check the disk, and end other programs that have a transaction open on the file';
         this.#settle({ id, failed: { problem: 'SQLite failed (no answer)', hint } });
-      }, CALL_TIMEOUT_MS).unref();
-      this.#pending.set(id, { resolve, reject, timer });
-      this.worker.ref();
-      this.worker.postMessage({ id, method, args } satisfies Call);
+        this.#worker.postMessage({ withdrawn: id } satisfies Message);
+      };
+      const timer = setTimeout(withdraw, method === 'open' ? OPEN_TIMEOUT_MS : CALL_TIMEOUT_MS).unref();
+      signal?.addEventListener('abort', withdraw);
+      const keep = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', withdraw);
+      };
+      this.#pending.set(id, { resolve, reject, keep });
+      this.#worker.ref();
+      const sent = args.filter((arg) => arg !== signal);
+      this.#worker.postMessage({ id, application, method, args: sent } satisfies Message);
     });
   }
 
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     if (this.#end) return;
     this.#end = new StorageError('The storage is closed');
-    const ended = once(this.worker, 'exit');
-    this.worker.ref();
-    this.worker.postMessage('close' satisfies Message);
-    await withTimeout(ended, CALL_TIMEOUT_MS, undefined);
-    this.worker.unref();
+    this.onEnd();
+    const ended = once(this.#worker, 'exit');
+    this.#worker.ref();
+    this.#worker.postMessage('close' satisfies Message);
+    await withTimeout(ended, OPEN_TIMEOUT_MS, undefined);
+    this.#worker.unref();
   }
 
   #fail(cause: string): void {
-    this.#end ??= new StorageError(`The thread of SQLite has ended (${cause})`, 'restart the app');
+    if (!this.#end) this.onEnd();
+    this.#end ??= this.#hasAnswered
+      ? new StorageError(`The thread of SQLite has ended (${cause})`, 'restart the app')
+      : new StorageError(
+          `The thread of SQLite does not start (${cause})`,
+          'if the app is bundled, leave nestjs-debate-space out of the bundle',
+        );
     const { problem, hint } = this.#end;
     for (const id of this.#pending.keys()) this.#settle({ id, failed: { problem, hint } });
   }
@@ -150,9 +231,9 @@ class SqliteThread {
   #settle({ id, value, failed }: Answer): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
-    clearTimeout(pending?.timer);
+    pending?.keep();
     if (failed) pending?.reject(new StorageError(failed.problem, failed.hint));
     else pending?.resolve(value);
-    if (this.#pending.size === 0 && !this.#end) this.worker.unref();
+    if (this.#pending.size === 0 && !this.#end) this.#worker.unref();
   }
 }

@@ -248,8 +248,11 @@ export interface DueSession extends LiveSession {
 export interface Storage extends ErasureRequests {
   // ---- logouts
 
-  /** Durable when it resolves. A logout that is there already, done or not, stays as it is. */
-  addLogouts(logouts: readonly NewLogout[]): Promise<void>;
+  /**
+   * Durable when it resolves. A logout that is there already, done or not, stays as it is.
+   * @param late when it is aborted, logouts that have not left for the database are withdrawn, and the call rejects
+   */
+  addLogouts(logouts: readonly NewLogout[], late?: AbortSignal): Promise<void>;
   /** Ends a delivered logout, also when its lease was lost: what is done is done. Empties the sealed uid. */
   finishLogout(claim: Claim, attempts: number): Promise<void>;
   /** Waiting and parked logouts of an erased user become `superseded`. @returns how many */
@@ -258,7 +261,7 @@ export interface Storage extends ErasureRequests {
   retryLogout(id: string): Promise<boolean>;
   /** Ends a parked logout. @returns whether there was one */
   discardLogout(id: string): Promise<boolean>;
-  /** Waiting ones the earliest due first, parked ones the longest parked first. @param limit at most 1,000 */
+  /** Waiting ones the earliest due first, parked ones the longest parked first. @param limit at most 1,000, in memory any */
   listLogouts(state: 'waiting' | 'parked', limit: number, skip?: number): Promise<readonly Job[]>;
   /** All logouts of a user: waiting, parked, and the history. The oldest 1,000 at most. */
   logoutsOf(subjects: readonly string[]): Promise<readonly Job[]>;
@@ -374,6 +377,12 @@ export interface StorageEngine {
   readonly durable: boolean;
   /** What a crash loses, for the log line at boot. */
   readonly guarantee: string;
+  /**
+   * Set by a process that works on the storage of an app without the options of that app, such as the command line: the
+   * kinds of jobs it works on. It claims, sends and records; it does not park, give up, prune, or report what is overdue.
+   * @internal
+   */
+  readonly guestKinds?: readonly JobKind[];
   /**
    * Creates the tables that are missing, unless the engine was told not to.
    * @param application what all of its rows belong to: letters, digits, `-` and `_`, at most 64

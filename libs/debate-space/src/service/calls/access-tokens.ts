@@ -76,10 +76,19 @@ const MISSING = {
   text: 'there is no token route at {auth_url}/oauth/token',
   hint: '; check authUrl',
 } as const;
-const STATUSES: StatusMeanings = { 400: REFUSED, 401: REFUSED, 403: REFUSED, 404: MISSING };
+const STATUSES: StatusMeanings = { 400: REFUSED, 401: REFUSED, 403: REFUSED, 404: MISSING, 410: MISSING };
+/** What says the same with a 200 (RFC 6749, section 5.2). */
+const REFUSALS: ReadonlySet<unknown> = new Set([
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+]);
 
 /** What a header can carry (RFC 6750, section 2.1, and a little more). */
-const TOKEN = /^[\x21-\x7e]+$/;
+const TOKEN = /^[\x21-\x7e]{1,8192}$/;
 /** Section 2 of service-interface.md. */
 const DEFAULT_LIFE_SECONDS = 7200;
 
@@ -103,7 +112,8 @@ export async function fetchToken(
       scope,
     }).toString();
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const request = { method: 'POST', url: `${authUrl}/oauth/token`, headers, body } as const;
+    const url = `${authUrl}/oauth/token`;
+    const request = { operation: 'token', method: 'POST', url, headers, body } as const;
     return issuedToken(await transport.exchange(request, signal, leftMs()));
   });
 }
@@ -122,8 +132,11 @@ async function currentKey(secretKey: SecretSource): Promise<Secret> {
 function issuedToken(reply: HttpReply): IssuedToken {
   assertSuccess(reply, STATUSES);
   const body = Object(jsonBody(reply)) as Readonly<Record<string, unknown>>;
-  const { access_token: value } = body;
-  if (typeof value !== 'string' || !TOKEN.test(value)) throw unexpected(reply, 'has no usable access_token');
+  const { access_token: value, error } = body;
+  if (typeof value !== 'string' || !TOKEN.test(value)) {
+    if (REFUSALS.has(error)) assertSuccess(reply, { [reply.status]: REFUSED });
+    throw unexpected(reply, 'and the body has no usable access_token');
+  }
   const expiresIn = positive(body.expires_in) ?? DEFAULT_LIFE_SECONDS;
   return { value, lifeMs: lifeSeconds(expiresIn, positive(body.created_at)) * 1000 };
 }

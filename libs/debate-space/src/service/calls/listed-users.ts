@@ -1,15 +1,7 @@
 import { invalidArgument, UnexpectedResponseError, type DebateSpaceOperation } from '../../errors.js';
-import {
-  assertAccepted,
-  assertSuccess,
-  isWebPage,
-  jsonBody,
-  parsed,
-  refusalIn,
-  unexpected,
-} from '../http/answer.js';
+import { assertSuccess, jsonBody, parsed, refusalIn, strangerIn, unexpected } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
-import type { StatusMeanings } from '../http/status-table.js';
+import { NOT_FOUND } from '../http/status-table.js';
 
 type FilterValue = string | number | boolean;
 
@@ -94,29 +86,44 @@ export function positiveInteger(operation: DebateSpaceOperation, name: string, v
   throw invalidArgument(operation, `${name} must be a whole number from 1`);
 }
 
-const STATUSES: StatusMeanings = {
-  404: {
-    verdict: 'elsewhere',
-    error: UnexpectedResponseError,
-    text: 'there is no user list at {base_url}/users',
-    hint: '; check baseUrl',
-  },
-};
+const NO_LIST = {
+  verdict: 'elsewhere',
+  error: UnexpectedResponseError,
+  text: 'there is no user list at {base_url}/users',
+  hint: '; check baseUrl',
+} as const;
+
+const USER_BYTES = 16 * 1024;
+const USERS = 100;
+const MAX_USERS = 250;
+/** More would stop the event loop for too long. Of a page of 100 users, each has 500. */
+const MAX_VALUES = 50_000;
+/** What recursive code, such as `JSON.stringify`, takes without a thought. */
+const MAX_DEPTH = 100;
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** How long an answer may be: 16 KiB for each user of a page, of at least 100 and at most 250 users. */
+export function maxPageBytes(perPage = USERS): number {
+  return USER_BYTES * Math.min(Math.max(perPage, USERS), MAX_USERS);
+}
 
 /**
  * Reads a list answer: an envelope `{ success, data }` or a bare array, with or without paging headers.
  * @param mayBeBehind whether the page before was good, and did not say whether it was the last
- * @throws {@link Failure}
+ * @throws `DebateSpaceRequestError`
  */
 export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind = false): ListedPage {
   if (mayBeBehind && isBehindLast(reply))
     return { page: { users: [], page: asked.page ?? 1 }, follows: undefined };
-  assertSuccess(reply, STATUSES);
+  assertSuccess(reply, { 404: NO_LIST, 410: NO_LIST });
+  if (!isReadable(reply.body))
+    throw unexpected(reply, 'and the body has too many values, or is nested too deeply');
   const body = jsonBody(reply);
-  assertAccepted(reply, body);
+  assertSuccess(reply, {}, refusalIn(body));
   const records = Array.isArray(body) ? body : dataOf(body);
   if (!isListOfRecords(records))
-    throw unexpected(reply, body === undefined ? 'is empty' : 'is not a list of users');
+    throw unexpected(reply, `and the body is ${body === undefined ? 'empty' : 'not a list of users'}`);
   const users = records.map((record) => normalized(record, reply));
   const count = (name: string): number | undefined => wholeNumber(reply.header(name));
   const page = count('current-page') ?? asked.page ?? 1;
@@ -133,10 +140,26 @@ export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind 
 /** How services answer a page that does not exist, if not with an empty one. */
 function isBehindLast(reply: HttpReply): boolean {
   const { status } = reply;
-  if (status === 400 || status === 404) return !isWebPage(reply);
+  if (status === 400 || NOT_FOUND.has(status)) return strangerIn(reply) === undefined;
   if (status === 204) return true;
-  const body = status === 200 ? parsed(reply.body) : undefined;
+  const body = status === 200 && isReadable(reply.body) ? parsed(reply.body) : undefined;
   return body === null || (dataOf(body) === null && refusalIn(body) === undefined);
+}
+
+/** Whether parsing the text, and using what comes of it, takes a bounded time. Looks at what stands outside of strings. */
+function isReadable(json = ''): boolean {
+  let [values, depth, isQuoted] = [1, 0, false];
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) isQuoted = !isQuoted;
+    else if (isQuoted) at += code === BACKSLASH ? 1 : 0;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) depth += 1;
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1;
+    else if (code === COMMA) values += 1;
+    else continue;
+    if (values > MAX_VALUES || depth > MAX_DEPTH) return false;
+  }
+  return true;
 }
 
 function dataOf(body: unknown): unknown {
@@ -152,14 +175,18 @@ function isListOfRecords(value: unknown): value is DebateSpaceUser[] {
 
 /**
  * A number for a uid is its digits. One that JavaScript has rounded may be somebody else's.
- * @throws {@link Failure}
+ * @throws `DebateSpaceRequestError`
  */
 function normalized(user: DebateSpaceUser, reply: HttpReply): DebateSpaceUser {
-  Reflect.deleteProperty(user, '__proto__'); // a host that copies the user would make it the prototype of the copy
+  // A host that copies the user would make it the prototype of the copy.
+  if (Object.hasOwn(user, '__proto__')) Reflect.deleteProperty(user, '__proto__');
   const uid: unknown = user.uid;
   if (typeof uid !== 'number') return user;
   if (Number.isSafeInteger(uid)) return { ...user, uid: String(uid) };
-  throw unexpected(reply, 'has a number for a uid that JavaScript rounds or that has a fraction');
+  throw unexpected(
+    reply,
+    'and the body has a number for a uid that JavaScript rounds or that has a fraction',
+  );
 }
 
 /** Those of anonymized users are absent, `null` or empty. */

@@ -1,7 +1,6 @@
-import { AbortedError } from '../../errors.js';
+import { AbortedError, DebateSpaceRequestError } from '../../errors.js';
 import { contradictionOf } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
-import { Failure } from '../http/failure.js';
 import type { Contradiction } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';
 
@@ -30,15 +29,15 @@ export class LogoutRoute {
   async send(logoutToken: string, signal: AbortSignal): Promise<LogoutAnswer> {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const body = `logout_token=${logoutToken}`; // no character of a JWT needs an escape
-    const request = { method: 'POST', url: this.url, headers, body } as const;
+    const request = { operation: 'logoutUser', method: 'POST', url: this.url, headers, body } as const;
     try {
       const reply = await this.transport.exchange(request, signal);
       const { status, retryAfterMs, clockSkewMs } = reply;
       return { status, retryAfterMs, clockSkewMs, contradiction: contradictionOf(reply) };
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      const { reason } = error.details;
-      return error.error === AbortedError ? { reason, aborted: true } : { reason };
+      if (!(error instanceof DebateSpaceRequestError)) throw error;
+      const { reason } = error;
+      return error instanceof AbortedError ? { reason, aborted: true } : { reason };
     }
   }
 }

@@ -1,20 +1,20 @@
 import {
   AuthenticationError,
   DebateSpaceRequestError,
+  ended,
   RateLimitedError,
   type DebateSpaceOperation,
 } from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
 import type { HttpReply, HttpRequest } from '../http/exchange.js';
-import { Failure } from '../http/failure.js';
 import type { NoSlot, RateLimiter } from '../rate-limiter.js';
 import { retry, tooLate, type Attempt, type Priority, type RetryPolicy } from '../http/retry.js';
+import type { ErrorClass } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
-export interface ServiceCall<T> extends Pick<HttpRequest, 'method' | 'url'> {
-  readonly operation: DebateSpaceOperation;
+export interface ServiceCall<T> extends Pick<HttpRequest, 'operation' | 'method' | 'url' | 'maxBytes'> {
   /** Absent when the API key in the query authorizes the call. */
   readonly scope?: Scope | undefined;
   readonly priority: Priority;
@@ -25,7 +25,7 @@ export interface ServiceCall<T> extends Pick<HttpRequest, 'method' | 'url'> {
   /**
    * Reads an answer.
    * @param unknownBefore whether an earlier attempt of this call may have been carried out
-   * @throws {@link Failure}
+   * @throws `DebateSpaceRequestError`
    */
   read(reply: HttpReply, unknownBefore: boolean): T;
 }
@@ -65,7 +65,7 @@ export class ServiceClient {
   ): Promise<NoSlot | undefined> {
     const { limiter, policy } = this.parts;
     return retry(operation, policy, 'job', signal, async ({ leftMs }) => {
-      await this.#token(scope, leftMs(), signal);
+      await this.#token(operation, scope, leftMs(), signal);
       return limiter.acquire(signal, { withinMs: this.#jobWaitMs, isJob: true });
     });
   }
@@ -77,21 +77,21 @@ export class ServiceClient {
     let { hasSlot = false } = call;
     let isRenewed = false;
     const once = async ({ leftMs, unknownBefore }: Attempt, signal: AbortSignal): Promise<T> => {
-      const token = scope && (await this.#token(scope, leftMs(), signal));
-      if (!hasSlot) await this.#takeSlot(priority, totalTimeoutMs, leftMs(), signal);
+      const token = scope && (await this.#token(operation, scope, leftMs(), signal));
+      if (!hasSlot) await this.#takeSlot(call, totalTimeoutMs, leftMs(), signal);
       hasSlot = false;
       try {
         const reply = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
         if (reply.status === 429 && reply.retryAfterMs !== undefined) limiter.pause(reply.retryAfterMs);
         return call.read(reply, unknownBefore);
       } catch (error) {
-        if (!(error instanceof Failure)) throw error;
         // A web page with 401 says nothing of the token.
-        if (error.error !== AuthenticationError || scope === undefined || token === undefined) throw error;
+        if (!(error instanceof AuthenticationError) || scope === undefined || token === undefined)
+          throw error;
         tokens.drop(scope, token);
         if (isRenewed) throw error;
         isRenewed = true;
-        throw new Failure(error.error, error.message, { ...error.details, retry: 'immediately' });
+        throw ended(error, { retryable: true, repeat: 'immediately' });
       }
     };
     return withCombinedSignal([callerSignal, shutdownSignal], undefined, ({ signal }) =>
@@ -99,7 +99,12 @@ export class ServiceClient {
     );
   }
 
-  async #takeSlot(priority: Priority, totalMs: number, leftMs: number, signal: AbortSignal): Promise<void> {
+  async #takeSlot(
+    { operation, priority }: Pick<ServiceCall<unknown>, 'operation' | 'priority'>,
+    totalMs: number,
+    leftMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { limiter, policy } = this.parts;
     // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
@@ -109,24 +114,37 @@ export class ServiceClient {
     if (!refusal) return;
     const { retryAfterMs } = refusal;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
-    const details = { outcome: 'not-sent', requests: 0, retry: 'too-late', retryAfterMs } as const;
-    throw new Failure(RateLimitedError, message, details);
+    const details = { operation, outcome: 'not-sent', attempts: 0, retryable: true } as const;
+    throw new RateLimitedError(message, { ...details, repeat: 'too-late', retryAfterMs });
   }
 
   /** A failure to get a token is seen from the call that needs it: that call was not sent. */
-  #token(scope: Scope, leftMs: number, signal: AbortSignal): Promise<string> {
+  #token(
+    operation: DebateSpaceOperation,
+    scope: Scope,
+    leftMs: number,
+    signal: AbortSignal,
+  ): Promise<string> {
     const { tokens, policy } = this.parts;
     const limitMs = Math.min(leftMs, policy.totalTimeoutMs);
     return withCombinedSignal([signal], limitMs, async (combined) => {
       try {
         return await tokens.get(scope, combined.signal);
       } catch (error) {
-        if (combined.timedOut) throw tooLate();
+        if (combined.timedOut) throw tooLate(operation);
         if (!(error instanceof DebateSpaceRequestError)) throw error;
-        const { status, retryable, retryAfterMs, attempts: requests } = error;
+        const { status, retryable, retryAfterMs, attempts } = error;
+        const ErrorClass = error.constructor as ErrorClass;
         const message = `no access token: ${error.message.replace(/^token: /, '')}`;
-        const details = { outcome: 'not-sent', requests, retryable, status, retryAfterMs } as const;
-        throw new Failure(error.constructor as Failure['error'], message, details);
+        const details = {
+          operation,
+          outcome: 'not-sent',
+          attempts,
+          retryable,
+          status,
+          retryAfterMs,
+        } as const;
+        throw new ErrorClass(message, details);
       }
     });
   }

@@ -132,8 +132,8 @@ describe('the token route', () => {
     expect(service.received.of('token')).toHaveLength(4);
   });
 
-  it('has its own error when it is not there', async () => {
-    const service = await scripted(() => ({ status: 404 }));
+  it.each([404, 410])('has its own error when it is not there (%d)', async (status) => {
+    const service = await scripted(() => ({ status }));
     const error = await errorOf(fetchToken(`${service.url}/elsewhere`, 2));
     expect(service.requests).toHaveLength(2);
     expect(error).toBeInstanceOf(UnexpectedResponseError);
@@ -145,7 +145,13 @@ describe('the token route', () => {
     ['an empty access_token', { ...good, access_token: '' }, 'no usable access_token'],
     ['a number for an access_token', { ...good, access_token: 7 }, 'no usable access_token'],
     ['an access_token with a line break', { ...good, access_token: 'x\r\ny: z' }, 'no usable access_token'],
-    ['an error', { error: 'invalid_client' }, 'has no usable access_token'],
+    ['an error of its own', { error: 'temporarily_unavailable' }, 'has no usable access_token'],
+    [
+      'a token that is too long for a header',
+      { ...good, access_token: 'x'.repeat(9_000) },
+      'no usable access_token',
+    ],
+    ['a web page with 410', page, 'something else than the service answers (410 with a web page)', 410],
     ['an array', [good], 'has no usable access_token'],
     ['a word in JSON', '"x"', 'has no usable access_token'],
     ['null', 'null', 'has no usable access_token'],
@@ -165,6 +171,8 @@ describe('the token route', () => {
   });
 
   it.each<[number, unknown]>([
+    [200, { error: 'invalid_client', error_description: 'unknown' }],
+    [200, { success: false, error: 'invalid_scope', access_token: null }],
     [400, { error: 'invalid_client' }],
     [401, ''],
     [403, 'no'],

@@ -1,17 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
-import { Failure } from '../http/failure.js';
+import { DebateSpaceRequestError } from '../../errors.js';
 import { listedPage, type ListedPage } from './listed-users.js';
 
 function read(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
   asked: { page: number; perPage?: number } = { page: 1 },
-): { value: ListedPage } | { failure: Failure } {
+): { value: ListedPage } | { failure: DebateSpaceRequestError } {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const reply = {
+    operation: 'listUsers',
+    status: 200,
+    body: text,
+    header: (name: string) => headers[name],
+  } as const;
   try {
-    return { value: listedPage({ status: 200, body: text, header: (name) => headers[name] }, asked) };
+    return { value: listedPage(reply, asked) };
   } catch (failure) {
-    if (failure instanceof Failure) return { failure };
+    if (failure instanceof DebateSpaceRequestError) return { failure };
     throw failure;
   }
 }
@@ -26,6 +32,11 @@ describe('a page of the user list', () => {
     ['a bare array', [alice]],
   ])('may come as %s, and keeps unknown fields', (_what, body) => {
     expect(read(body)).toMatchObject({ value: { page: { users: [alice], page: 1 } } });
+  });
+
+  it('may have commas, brackets and quotes in its texts', () => {
+    const odd = [{ uid: '\\"[{,'.repeat(40_000) }];
+    expect(read(odd)).toMatchObject({ value: { page: { users: odd } } });
   });
 
   it('gives a host no prototype to copy with a user', () => {
@@ -83,6 +94,8 @@ describe('a page of the user list', () => {
     ['users that are none', ['alice'], 'is not a list of users'],
     ['a user among none', [alice, null], 'is not a list of users'],
     ['a uid that JavaScript rounds', '[{"uid":9007199254740993}]', 'has a number for a uid'],
+    ['more values than it may have', `[{"uid":"a","b":[${'0,'.repeat(50_000)}0]}]`, 'too many values'],
+    ['deep nesting', `[{"uid":${'['.repeat(100)}${']'.repeat(100)}}]`, 'nested too deeply'],
     ['success false', { success: false, data: [alice] }, 'success: false'],
   ])('is refused as %s', (_what, body, problem) => {
     const result = read(body);

@@ -1,11 +1,18 @@
-import { ListUsersQuery, DebateSpaceUser, ListedPage, userQuery, listedPage } from './listed-users.js';
+import {
+  ListUsersQuery,
+  DebateSpaceUser,
+  ListedPage,
+  userQuery,
+  listedPage,
+  maxPageBytes,
+} from './listed-users.js';
 import { namedUid } from '../../uid-rule.js';
 import type { ErasureMode } from '../../events.js';
-import { UnexpectedResponseError, UserNotFoundError } from '../../errors.js';
+import { UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';
-import { assertAccepted, assertSuccess, isWebPage, parsed } from '../http/answer.js';
+import { assertSuccess, contradictionOf, unexpected } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
-import { Failure } from '../http/failure.js';
+import { NOT_FOUND } from '../http/status-table.js';
 import { findInPages } from './paginate-users.js';
 import type { NoSlot } from '../rate-limiter.js';
 import type { Priority } from '../http/retry.js';
@@ -36,8 +43,8 @@ export class UsersApi {
   ) {}
 
   /**
-   * @param isJob whether {@link prepareErasure} has prepared it; a user whom the service does not know (any more) is no error
-   * @returns the status of the answer
+   * @param isJob whether {@link prepareErasure} has prepared it; then a user who is not found is no error
+   * @returns the status of the answer; of {@link NOT_FOUND} when the service does not know the user (any more)
    * @throws {@link UserNotFoundError} when the service does not know the user
    */
   async erase(uid: string, mode: ErasureMode, signal?: AbortSignal, isJob = false): Promise<number> {
@@ -74,6 +81,7 @@ export class UsersApi {
       scope: this.listApiKey ? undefined : 'public',
       priority,
       totalTimeoutMs,
+      maxBytes: maxPageBytes(asked.perPage),
       read: (reply: HttpReply) => listedPage(reply, asked, mayBeBehind),
     } as const;
     return this.client.call(call, signal);
@@ -101,15 +109,13 @@ const DONE: ReadonlySet<number> = new Set([200, 201, 204]);
 
 /**
  * Reads the answer to an erasure. Its body is not shown in the interface: it counts only where it contradicts the status. A
- * 404 after an attempt of unknown outcome means that the attempt was carried out – unless it is a web page, which may come
- * from somebody else than the service.
+ * 404 or 410 of the service after an attempt of unknown outcome means that the attempt has erased the user.
  */
 function erased(reply: HttpReply, unknownBefore: boolean): number {
   const { status } = reply;
-  if (status === 404 && unknownBefore && !isWebPage(reply)) return status;
-  assertSuccess(reply, { 404: NO_USER });
-  assertAccepted(reply, parsed(reply.body));
+  const contradiction = contradictionOf(reply);
+  if (NOT_FOUND.has(status) && unknownBefore && contradiction === undefined) return status;
+  assertSuccess(reply, { 404: NO_USER, 410: NO_USER }, contradiction);
   if (DONE.has(status)) return status;
-  const message = `the service answered ${status}, which does not say that the user is erased`;
-  throw new Failure(UnexpectedResponseError, message, { outcome: 'unknown', retry: 'later', status });
+  throw unexpected(reply, 'which does not say that the user is erased');
 }

@@ -22,10 +22,12 @@ describe('a call that is aborted', () => {
   }
 
   it('before it begins sends nothing', async () => {
-    const service = await scripted(() => ({}));
-    const error = await errorOf((await client(service)).deleteUser('alice', { signal: AbortSignal.abort() }));
+    const service = await simulator();
+    const debate = await client(service);
+    const error = await errorOf(debate.deleteUser('alice', { signal: AbortSignal.abort() }));
     expectAborted(error, { outcome: 'not-sent', attempts: 0 });
-    expect(service.connections).toBe(0);
+    await debate.listUsers();
+    expect(service.received.all.map(({ operation }) => operation)).toEqual(['token', 'list']); // one token, of its scope
   });
 
   it('while it waits for the rate limiter sends nothing', async () => {

@@ -1,62 +1,59 @@
-import { RefusedError, UnexpectedResponseError } from '../../errors.js';
-import {
-  meaningOf,
-  statusText,
-  type Contradiction,
-  type Meaning,
-  type Said,
-  type StatusMeanings,
-} from './status-table.js';
-import type { HttpReply } from './exchange.js';
-import { Failure } from './failure.js';
+import { UnexpectedResponseError, type DebateSpaceRequestError } from '../../errors.js';
+import { SHORT_BYTES, type HttpReply } from './exchange.js';
+import { meaningOf, statusText, type Contradiction, type Said, type StatusMeanings } from './status-table.js';
 
 /** How a web page begins: with what no service would name the root of its XML after. */
-const PAGE = /^<(!doctype\s+html|html|head|body|h[1-6]|p|div|center|br|hr)(?=[\s/>])/i;
+const PAGE =
+  /^<(!doctype\s+html|html|head|body|h[1-6]|p|div|center|br|hr|meta|style|script|noscript|table|form|iframe|img)(?=[\s/>])/i;
 const BEFORE_CONTENT = /^(\s|<!--[^]*?-->|<\?[^]*?\?>)+/;
+/** The no of the service, also nested, given twice, or in XML, a form or an event stream. */
+const NO = /\bsuccess["']?\s{0,9}[:=>]{1,2}\s{0,9}["']?(?:false|0|no)\b/i;
+/** Bodies of these types may be plain text, of which nothing more is known. */
+const TEXT =
+  /^\s*(?:$|text\/(?:plain|html|xml)\b|application\/(?:octet-stream|(?:[\w.-]{1,80}\+)?(?:json|xml))\b)/i;
 
 /**
- * The failure of a call that is answered like this. Whatever is not the service's own no may be repeated.
- * @param said what the message says in parentheses
- */
-export function failureOf(meaning: Meaning, { status, retryAfterMs }: HttpReply, said: string): Failure {
-  const { verdict, error, text, hint = '', outcome = 'refused' } = meaning;
-  const isRefused = verdict === 'refused' || verdict === 'denied';
-  return new Failure(error, `${text} (${said})${hint}`, {
-    outcome,
-    retry: isRefused ? 'no' : 'later',
-    status,
-    retryAfterMs: isRefused ? undefined : retryAfterMs,
-  });
-}
-
-/**
+ * Reads the status of an answer, and its body as far as it shows that somebody else than the service answers.
  * @param special what some statuses mean for this call
- * @throws {@link Failure} when the status is not 2xx, or the body is a web page
+ * @param contradiction what the body says
+ * @throws `DebateSpaceRequestError` unless it is done. Whatever is not the service's own no may be repeated.
  */
-export function assertSuccess(reply: HttpReply, special: StatusMeanings = {}): void {
-  const said: Said = { status: reply.status, contradiction: isWebPage(reply) ? 'a web page' : undefined };
-  const meaning = meaningOf(said, special);
-  if (meaning.verdict !== 'done') throw failureOf(meaning, reply, statusText(said));
+export function assertSuccess(
+  reply: HttpReply,
+  special: StatusMeanings = {},
+  contradiction: Contradiction | undefined = strangerIn(reply),
+): void {
+  const { operation, status, retryAfterMs } = reply;
+  const said: Said = { status, contradiction };
+  const { verdict, error: ErrorClass, text, hint = '', outcome = 'refused' } = meaningOf(said, special);
+  if (verdict === 'done') return;
+  const details = { operation, outcome, attempts: 1, status } as const;
+  const message = `${text} (${statusText(said)})${hint}`;
+  if (verdict === 'refused' || verdict === 'denied')
+    throw new ErrorClass(message, { ...details, retryable: false });
+  throw new ErrorClass(message, { ...details, retryable: true, repeat: 'later', retryAfterMs });
 }
 
-/** A 2xx with a body that is not of the interface. Repeating may help: such pages come from whatever stands between. */
-export function unexpected({ status }: HttpReply, problem: string): Failure {
-  const message = `the service answered ${status} and the body ${problem}`;
-  return new Failure(UnexpectedResponseError, message, { outcome: 'unknown', retry: 'later', status });
+/** A 2xx that is not of the interface. Repeating may help: such answers come from whatever stands between. */
+export function unexpected({ operation, status }: HttpReply, problem: string): DebateSpaceRequestError {
+  const message = `the service answered ${status}, ${problem}`;
+  const details = { operation, outcome: 'unknown', attempts: 1, status, retryable: true } as const;
+  return new UnexpectedResponseError(message, { ...details, repeat: 'later' });
 }
 
 /**
  * The body of an answer that has to be JSON; `undefined` when it is empty.
- * @throws {@link Failure} when it is none
+ * @throws {@link UnexpectedResponseError} when it is none
  */
 export function jsonBody(reply: HttpReply): unknown {
   const value = parsed(reply.body);
-  if (value === undefined && reply.body.trim() !== '') throw unexpected(reply, 'is not whole JSON');
+  if (value === undefined && reply.body?.trim() !== '')
+    throw unexpected(reply, 'and the body is not whole JSON');
   return value;
 }
 
 /** The body of an answer that may be anything; `undefined` when it is no JSON. A byte order mark does no harm. */
-export function parsed(body: string): unknown {
+export function parsed(body = ''): unknown {
   const text = body.trim();
   if (!/^[{["tfn\d-]/.test(text)) return undefined; // an exception costs more
   try {
@@ -67,38 +64,38 @@ export function parsed(body: string): unknown {
 }
 
 /** How JSON says no; `undefined` when it does not. */
-export function refusalIn(value: unknown): 'success: false' | 'an error' | undefined {
-  if (saysNo(value)) return 'success: false';
-  const { error, errors } = Object(value) as { error?: unknown; errors?: unknown };
+export function refusalIn(value: unknown): Contradiction | undefined {
+  const { success, error, errors } = Object(value) as Readonly<Record<string, unknown>>;
+  if (value === false || [false, 0, 'false', '0'].includes(success as never)) return 'success: false';
   return isFilled(error) || isFilled(errors) ? 'an error' : undefined;
 }
 
-/** @throws {@link Failure} when the body of a 2xx says no */
-export function assertAccepted(reply: HttpReply, value: unknown): void {
-  const refusal = refusalIn(value);
-  if (refusal === undefined) return;
-  const message = `the service answered ${reply.status} with ${refusal}`;
-  throw new Failure(RefusedError, message, { outcome: 'refused', status: reply.status });
+/** Of a route whose body the interface does not show: whatever does not contradict means what the status says. */
+export function contradictionOf(reply: HttpReply): Contradiction | undefined {
+  const { status, body = '' } = reply;
+  const stranger = strangerIn(reply);
+  if (stranger !== undefined || status < 200 || status > 299) return stranger;
+  const value = parsed(body);
+  if (NO.test(body)) return 'success: false';
+  const isText = value !== undefined || (TEXT.test(typeOf(reply)) && !/^\s*[{[\uFFFD]/.test(body));
+  return isText || body.trim() === '' ? refusalIn(value) : 'an unreadable body';
 }
 
-/** Of a route whose body the interface does not show: everything else means what the status says. */
-export function contradictionOf(reply: HttpReply): Contradiction | undefined {
-  if (isWebPage(reply)) return 'a web page';
-  const isDone = reply.status >= 200 && reply.status < 300;
-  return isDone && saysNo(parsed(reply.body)) ? 'success: false' : undefined;
+/** What shows that somebody else than the service answers, or something in between has spoiled the answer. */
+export function strangerIn(reply: HttpReply): Contradiction | undefined {
+  if (reply.body === undefined) return 'an unreadable body';
+  return isWebPage(reply.body, typeOf(reply)) ? 'a web page' : undefined;
 }
 
 /** XML is no web page, nor is JSON or plain text that is sent as `text/html`, as PHP does. */
-export function isWebPage(reply: HttpReply): boolean {
-  const start = reply.body.slice(0, 4_000);
+function isWebPage(body: string, type: string): boolean {
+  const start = body.trimStart().slice(0, SHORT_BYTES);
   if (PAGE.test(start.replace(BEFORE_CONTENT, ''))) return true;
-  const isHtml = /^\s*text\/html\b/i.test(reply.header('content-type') ?? '');
-  return isHtml && /<[a-z][^<>]*>/i.test(start) && !/^\s*(<\?xml|[{["])/i.test(start);
+  return /^\s*text\/html\b/i.test(type) && /<[a-z][^<>]*>/i.test(start) && !/^(?:<\?xml|[{["])/i.test(start);
 }
 
-function saysNo(value: unknown): boolean {
-  const { success } = Object(value) as { success?: unknown };
-  return value === false || success === false || success === 0 || success === 'false' || success === '0';
+function typeOf(reply: HttpReply): string {
+  return reply.header('content-type') ?? '';
 }
 
 /** Many services name an empty `errors` in every answer. */

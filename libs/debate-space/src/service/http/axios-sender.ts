@@ -5,7 +5,7 @@ import type { Axios, AxiosAdapter, AxiosError, AxiosHeaders, AxiosRequestConfig,
 import { getProxyForUrl } from 'proxy-from-env';
 import { lazy } from '../../async/lazy.js';
 import { isLoopback } from '../../options/option-problem.js';
-import { MAX_RESPONSE_BYTES, Unanswered, type HttpRequest, type RawReply, type Send } from './exchange.js';
+import { SHORT_BYTES, Unanswered, type HttpRequest, type RawReply, type Send } from './exchange.js';
 
 /** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
 export type HttpAdapter = 'http' | 'fetch' | AxiosAdapter;
@@ -81,21 +81,21 @@ function axiosWith(adapter: HttpAdapter): () => Promise<Axios> {
     // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
     return new AxiosClass({
       adapter,
-      maxContentLength: MAX_RESPONSE_BYTES,
+      decompress: false, // the transport decodes for all adapters alike
       maxRedirects: 0,
-      responseType: 'text',
+      responseType: 'arraybuffer',
     });
   });
 }
 
 async function answerOf(
   axios: Axios,
-  { body: data, ...request }: HttpRequest,
+  { method, url, headers, body: data, maxBytes: maxContentLength = SHORT_BYTES }: HttpRequest,
   config: AxiosRequestConfig & { readonly signal: AbortSignal },
 ): Promise<AxiosResponse<unknown>> {
   const { signal } = config;
   try {
-    const response = axios.request<unknown>({ ...request, ...config, data });
+    const response = axios.request<unknown>({ ...config, method, url, headers, data, maxContentLength });
     return await Promise.race([response, abandoned(signal)]);
   } catch (error) {
     const { response } = error as AxiosError;

@@ -1,9 +1,15 @@
+import type { DebateSpaceOperation } from '../../errors.js';
+
 /** What is sent to the service, and what comes back. */
 export interface HttpRequest {
+  /** As errors name it. */
+  readonly operation: DebateSpaceOperation;
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** A longer answer is not read to its end. @defaultValue {@link SHORT_BYTES} */
+  readonly maxBytes?: number;
 }
 
 /** An answer as it came. */
@@ -13,9 +19,10 @@ export interface RawReply {
   header(name: string): string | string[] | undefined;
 }
 
-export interface HttpReply {
+export interface HttpReply extends Pick<HttpRequest, 'operation'> {
   readonly status: number;
-  readonly body: string;
+  /** `undefined` when it is no text that can be read. */
+  readonly body: string | undefined;
   /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
   header(name: string): string | undefined;
   /** What `Retry-After` says. */
@@ -38,6 +45,7 @@ export class Unanswered extends Error {
   }
 }
 
-export const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
-/** The code of zlib and of our own sender for a body that is larger. */
+/** For the answers of every route but the user list. */
+export const SHORT_BYTES = 64 * 1024;
+/** The code of zlib and of our own sender for a body that is larger than `maxBytes`. */
 export const TOO_LARGE = 'ERR_BUFFER_TOO_LARGE';

@@ -121,11 +121,15 @@ describe.each(adapters)('requests through %s adapter', (_name, adapter) => {
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(keys.apiKey);
   });
 
-  it('take no answer beyond 10 MiB', async () => {
-    const service = await scripted(() => ({ body: `"${' '.repeat(10 * 1024 * 1024)}"` }));
-    const error = await errorOf((await client(service, { http: { adapter } })).listUsers());
-    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', attempts: 1 });
-    expect((error as Error).message).toContain('larger than 10 MiB');
+  it('take no list beyond 16 KiB for each user, and no other answer beyond 64 KiB', async () => {
+    const service = await scripted(({ method }) => ({
+      body: ' '.repeat(method === 'GET' ? 1_638_401 : 65_537),
+    }));
+    const debate = await client(service, { http: { adapter } });
+    const errors = await Promise.all([debate.listUsers(), debate.deleteUser('alice')].map(errorOf));
+    const code = 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE';
+    for (const error of errors) expect(error).toMatchObject({ code, outcome: 'unknown', retryable: false });
+    expect(errors.map(String).join()).toMatch(/larger than 1600 KiB.*larger than 64 KiB/);
   });
 
   it('go to loopback directly, whatever the proxy of the environment is', async () => {

@@ -64,7 +64,13 @@ describe('behind a forward proxy of the environment', () => {
     };
     const server = protocol === 'https' ? createSecureServer({ cert, key }, answer) : createServer(answer);
     const url = `${protocol}://debate.invalid:${await listen(server)}/auth/logout/demo`;
-    return { method: 'POST', url, headers: { authorization: 'Bearer a-token' }, body: 'a=b' };
+    return {
+      operation: 'logoutUser',
+      method: 'POST',
+      url,
+      headers: { authorization: 'Bearer a-token' },
+      body: 'a=b',
+    };
   }
   async function use(proxy: Server, credentials = ''): Promise<{ connections: number }> {
     const seen = { connections: 0 };

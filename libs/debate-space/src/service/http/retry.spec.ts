@@ -135,18 +135,19 @@ describe('repeating a call', () => {
       ['408', 408, true],
       ['429', 429, false],
       ['425', 425, false],
-    ])('that is answered 404 after %d succeeds: %s', async (_what, status, success) => {
-      const service = await scripted(({ index }) => ({ status: index === 0 ? status : 404 }));
+    ])('that is answered 404 or 410 after %d succeeds: %s', async (_what, status, success) => {
+      const notFound = success ? 410 : 404;
+      const service = await scripted(({ index }) => ({ status: index === 0 ? status : notFound }));
       const result = errorOf((await client(service)).deleteUser('nobody'));
       if (success) expect(await result).toEqual(new Error('was expected to reject'));
       else expect(await result).toMatchObject({ status: 404, outcome: 'refused', attempts: 2 });
     });
 
-    it('that is answered 404 immediately is a UserNotFoundError', async () => {
-      const service = await simulator();
+    it.each([404, 410])('that is answered %d immediately is a UserNotFoundError', async (status) => {
+      const service = await scripted(() => ({ status }));
       const error = await errorOf((await client(service)).deleteUser('nobody'));
       expect(error).toBeInstanceOf(UserNotFoundError);
-      expect(error).toMatchObject({ status: 404, outcome: 'refused', attempts: 1, retryable: false });
+      expect(error).toMatchObject({ status, outcome: 'refused', attempts: 1, retryable: false });
     });
 
     it('that is answered 404 with a web page is no success', async () => {

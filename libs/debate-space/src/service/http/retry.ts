@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fullJitter } from '../../jobs/circuit-breaker.js';
 import {
   AbortedError,
+  DebateSpaceRequestError,
+  ended,
   TimeoutError,
   type DebateSpaceOperation,
   type DebateSpaceOutcome,
 } from '../../errors.js';
-import { Failure } from './failure.js';
 
 export interface RetryPolicy {
   /** How many requests, the first included. */
@@ -37,8 +38,9 @@ const MAX_DELAY_MS = 10_000;
 
 /**
  * Makes one call out of several attempts.
- * @param once one attempt; a {@link Failure} that it throws may be followed by another one
- * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted
+ * @param once one attempt; the `repeat` of a `DebateSpaceRequestError` that it throws says whether another one may follow
+ * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted: if it
+ *   was so from the beginning, nothing was sent
  */
 export async function retry<T>(
   operation: DebateSpaceOperation,
@@ -51,47 +53,54 @@ export async function retry<T>(
   const leftMs = (): number => end - performance.now();
   let attempts = 0;
   let outcome: DebateSpaceOutcome = 'not-sent';
-  let last: Failure | undefined;
+  let last: DebateSpaceRequestError | undefined;
   let delayMs = 0;
   for (;;) {
     try {
+      signal.throwIfAborted();
       if (delayMs > 0) await sleep(delayMs, undefined, { signal });
-      if (leftMs() <= 0) throw tooLate();
+      if (leftMs() <= 0) throw tooLate(operation);
       return await once({ leftMs, unknownBefore: outcome === 'unknown' });
     } catch (error) {
-      if (error instanceof Failure) {
-        attempts += error.details.requests ?? 1;
-        outcome = worse(outcome, error.details.outcome);
+      const isOfRequest = error instanceof DebateSpaceRequestError;
+      if (isOfRequest) {
+        attempts += error.attempts;
+        outcome = worse(outcome, error.outcome);
       }
       if (signal.aborted)
         throw new AbortedError('aborted', { operation, attempts, outcome, retryable: true });
-      if (!(error instanceof Failure)) throw error;
-      const isTooLate = error.details.retry === 'too-late';
-      const failure = isTooLate && last ? late(last, error.details.retryAfterMs) : error;
-      const { retry: when, retryAfterMs = 0 } = failure.details;
-      const mayRepeat = when === 'immediately' || (when === 'later' && priority !== 'job');
-      if (!mayRepeat || attempts >= maxAttempts) throw failure.asError(operation, attempts, outcome);
+      if (!isOfRequest) throw error;
+      const failed = error.repeat === 'too-late' && last ? late(last, error.retryAfterMs) : error;
+      const { repeat, retryAfterMs = 0 } = failed;
+      const mayRepeat = repeat === 'immediately' || (repeat === 'later' && priority !== 'job');
+      if (!mayRepeat || attempts >= maxAttempts) throw ended(failed, { attempts, outcome });
       const backoffMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MAX_DELAY_MS), retryAfterMs);
-      delayMs = when === 'immediately' ? 0 : backoffMs;
+      delayMs = repeat === 'immediately' ? 0 : backoffMs;
       const isTooLong = priority === 'call' ? delayMs >= leftMs() : retryAfterMs > totalTimeoutMs;
-      if (isTooLong) throw late(failure).asError(operation, attempts, outcome);
-      last = failure;
+      if (isTooLong) throw ended(late(failed), { attempts, outcome });
+      last = failed;
     }
   }
 }
 
-/** There is no time for a request. After an attempt, its failure says more than this one. */
-export function tooLate(): Failure {
+/** No time is left for a request. If an earlier attempt failed, `retry` reports that failure instead. */
+export function tooLate(operation: DebateSpaceOperation): TimeoutError {
   const message = 'no request could be made within http.totalTimeoutMs';
-  return new Failure(TimeoutError, message, { outcome: 'not-sent', retry: 'too-late', requests: 0 });
+  const details = {
+    operation,
+    outcome: 'not-sent',
+    attempts: 0,
+    retryable: true,
+    repeat: 'too-late',
+  } as const;
+  return new TimeoutError(message, details);
 }
 
 /** @param retryAfterMs of what there was no time for */
-function late({ error, message, details }: Failure, retryAfterMs?: number): Failure {
-  const isTold = details.retry === 'later' && error !== TimeoutError;
-  const told = isTold ? `${message}; http.totalTimeoutMs leaves no time to try again` : message;
-  const waitMs = details.retryAfterMs ?? retryAfterMs;
-  return new Failure(error, told, { ...details, retry: 'too-late', retryAfterMs: waitMs });
+function late(error: DebateSpaceRequestError, retryAfterMs?: number): DebateSpaceRequestError {
+  if (error.repeat === 'later' && !(error instanceof TimeoutError))
+    error.message += '; http.totalTimeoutMs leaves no time to try again';
+  return ended(error, { repeat: 'too-late', retryAfterMs: error.retryAfterMs ?? retryAfterMs });
 }
 
 function worse(one: DebateSpaceOutcome, other: DebateSpaceOutcome): DebateSpaceOutcome {

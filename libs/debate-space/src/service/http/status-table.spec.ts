@@ -27,7 +27,6 @@ const bodies: readonly (readonly [body: unknown, type: string])[] = [
   ['<!-- done --><result/>', xml],
   ['<title>done</title>', xml],
   ['<p:result xmlns:p="urn:p"/>', text],
-  ['{"success":tr', json],
   ['null', json],
   [{ success: true, errors: [] }, json],
   [{ success: null, error: '' }, json],
@@ -46,11 +45,11 @@ const rows: readonly Row[] = [
   [200, { success: 'false' }, json, 'repeated', 'REFUSED refused'],
   [200, { success: 0 }, json, 'repeated', 'REFUSED refused'],
   [200, 'false', json, 'repeated', 'REFUSED refused'],
-  [200, { error: 'locked' }, json, 'delivered', 'REFUSED refused'],
-  [200, { success: true, errors: ['locked'] }, json, 'delivered', 'REFUSED refused'],
+  [200, { error: 'locked' }, json, 'repeated', 'REFUSED refused'],
+  [200, { success: true, errors: ['locked'] }, json, 'repeated', 'REFUSED refused'],
 
   // The service's own word.
-  ...[400, 402, 406, 410, 413, 415, 422, 451].flatMap((status): Row[] => [
+  ...[400, 402, 406, 413, 415, 422, 451].flatMap((status): Row[] => [
     [status, { success: false }, json, 'parked', 'REFUSED refused'],
     [status, 'no', html, 'parked', 'REFUSED refused'],
     [status, '', html, 'parked', 'REFUSED refused'],
@@ -59,9 +58,12 @@ const rows: readonly Row[] = [
   [401, { error: '<p>no</p>' }, html, 'parked', 'AUTHENTICATION refused repeated'],
   [403, '<error>no</error>', xml, 'parked', 'PERMISSION refused'],
   [404, { error: 'no user' }, json, 'repeated: down', 'USER_NOT_FOUND refused'],
+  [410, { error: 'no user' }, json, 'repeated: down', 'USER_NOT_FOUND refused'],
 
   // Something else than the service.
-  ...[400, 401, 403, 404, 405, 413, 422].map((status): Row => [
+  [200, '{"success":tr', json, 'repeated: down', elsewhere('unknown')],
+  [400, Buffer.from([0]), json, 'repeated: down', elsewhere()],
+  ...[400, 401, 403, 404, 405, 410, 413, 422].map((status): Row => [
     status,
     page,
     html,

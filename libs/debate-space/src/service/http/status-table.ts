@@ -22,8 +22,14 @@ import {
  */
 export type Verdict = 'done' | 'refused' | 'denied' | 'busy' | 'away' | 'elsewhere';
 
-/** Why the body of an answer says that the service did not do it. */
-export type Contradiction = 'a web page' | 'success: false';
+/**
+ * Why the body of an answer says that the service did not do it. `an unreadable body`: its coding, its charset, its type or
+ * its JSON cannot be read.
+ */
+export type Contradiction = 'a web page' | 'an unreadable body' | 'success: false' | 'an error';
+
+/** What the service says of a user, or of an address, that it does not have. */
+export const NOT_FOUND: ReadonlySet<number> = new Set([404, 410]);
 
 export type ErrorClass = new (message: string, details: RequestErrorDetails) => DebateSpaceRequestError;
 
@@ -49,6 +55,8 @@ const elsewhere = (text: string, hint = HINT): Meaning => ({
   hint,
 });
 
+const NOTHING_THERE = elsewhere('there is nothing at the address');
+
 /** Section 7 of service-interface.md shows no error statuses: they have their meaning in RFC 9110. */
 const STATUSES: StatusMeanings = {
   401: {
@@ -61,10 +69,11 @@ const STATUSES: StatusMeanings = {
     error: PermissionError,
     text: 'the service does not allow this to this API key',
   },
-  404: elsewhere('there is nothing at the address'),
+  404: NOTHING_THERE,
   405: elsewhere('the address does not take such a request'),
   407: elsewhere('a proxy wants credentials'),
   408: { verdict: 'away', error: TimeoutError, text: 'the service gave up waiting', ...UNKNOWN },
+  410: NOTHING_THERE,
   421: elsewhere('another server has received the request'),
   423: away('the service is locked'),
   425: away('the service is not ready for this'),
@@ -72,11 +81,11 @@ const STATUSES: StatusMeanings = {
   499: { ...away('the request was given up on its way'), ...UNKNOWN },
 };
 const DONE: Meaning = { verdict: 'done', error: UnexpectedResponseError, text: 'the service answered' };
-const DENIED: Meaning = { ...DONE, verdict: 'denied', error: RefusedError };
 const REDIRECT = elsewhere('the service answered with a redirect', `, which is never followed${HINT}`);
 const REFUSED: Meaning = { verdict: 'refused', error: RefusedError, text: 'the service refused the request' };
+const DENIED: Meaning = { ...REFUSED, verdict: 'denied' };
 const UNAVAILABLE: Meaning = { ...away('the service is not available'), ...UNKNOWN };
-const WEB_PAGE = elsewhere('something else than the service answers');
+const STRANGER = elsewhere('something else than the service answers');
 
 /** The answer as far as it decides what to do. */
 export interface Said {
@@ -86,14 +95,15 @@ export interface Said {
 
 /**
  * What an answer means: the one table for logouts, user calls and the token route.
- * @param special what some statuses mean for this call; a web page in their place means nothing of it
+ * @param special what some statuses mean for this call; a stranger's answer in their place means nothing of it
  */
 export function meaningOf({ status, contradiction }: Said, special: StatusMeanings = {}): Meaning {
   const meaning = special[status] ?? STATUSES[status] ?? ofClass(status);
   const { verdict } = meaning;
   if (verdict === 'away' || verdict === 'busy' || meaning === REDIRECT) return meaning; // not now in any case
-  // A page with a 2xx may be the service's own after all; one with a 4xx was not done, by whomever.
-  if (contradiction === 'a web page') return verdict === 'done' ? { ...WEB_PAGE, ...UNKNOWN } : WEB_PAGE;
+  // A page with a 2xx may be the service's own after all; with a 4xx, nobody has done anything.
+  if (contradiction === 'a web page' || contradiction === 'an unreadable body')
+    return verdict === 'done' ? { ...STRANGER, ...UNKNOWN } : STRANGER;
   return verdict === 'done' && contradiction !== undefined ? DENIED : meaning;
 }
 

@@ -1,14 +1,22 @@
-import { withCombinedSignal } from '../../async/combined-signal.js';
-import { AbortedError } from '../../errors.js';
-import { axiosSender, proxyFor, proxySender, type HttpAdapter } from './axios-sender.js';
+import { withCombinedSignal, type CombinedSignal } from '../../async/combined-signal.js';
 import {
-  MAX_RESPONSE_BYTES,
+  AbortedError,
+  NetworkError,
+  TimeoutError,
+  UnexpectedResponseError,
+  type DebateSpaceRequestError,
+} from '../../errors.js';
+import { axiosSender, proxyFor, proxySender, type HttpAdapter } from './axios-sender.js';
+import { bodyText } from './body.js';
+import {
+  SHORT_BYTES,
+  TOO_LARGE,
+  Unanswered,
   type HttpReply,
   type HttpRequest,
   type RawReply,
   type Send,
 } from './exchange.js';
-import { Failure, tooLarge, transportFailure } from './failure.js';
 import { retryAfterMs, type ServicePause } from './service-pause.js';
 import { UndiciSender } from './undici-sender.js';
 
@@ -49,28 +57,40 @@ export class Transport {
 
   /**
    * @param limitMs an earlier end than the time-out, in milliseconds
-   * @throws {@link Failure} when there is no whole answer
+   * @throws `DebateSpaceRequestError` when there is no whole answer
    * @throws what an adapter throws by mistake, such as a `TypeError`: that is no failure of the network
    */
   async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<HttpReply> {
-    if (signal.aborted)
-      throw new Failure(AbortedError, 'aborted', { outcome: 'not-sent', reason: 'ABORTED' });
+    if (signal.aborted) throw aborted(request, 'not-sent');
     const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, limitMs));
     const headers = { ...HEADERS, ...request.headers };
     return withCombinedSignal([signal], timeoutMs, async (combined) => {
-      let raw: RawReply;
       try {
         const send = this.#chosen ?? this.#senderFor(request.url);
-        raw = await send({ ...request, headers }, combined.signal);
+        return await this.#read(request, await send({ ...request, headers }, combined.signal));
       } catch (error) {
-        throw transportFailure(error, combined);
+        throw noAnswer(request, error, combined);
       }
-      const reply = replyOf(raw);
-      this.#pause?.record(reply.status, reply.retryAfterMs);
-      // An adapter of the host's may not know maxContentLength.
-      if (reply.body.length > MAX_RESPONSE_BYTES) throw tooLarge();
-      return reply;
     });
+  }
+
+  async #read(request: HttpRequest, { status, data, ...raw }: RawReply): Promise<HttpReply> {
+    const header = (name: string): string | undefined => {
+      const value = raw.header(name);
+      return Array.isArray(value) ? value.join(', ') : value;
+    };
+    const date = header('date');
+    const serverNow = Date.parse(date ?? '');
+    const waitMs = retryAfterMs(header('retry-after'), date);
+    this.#pause?.record(status, waitMs);
+    return {
+      operation: request.operation,
+      status,
+      body: await bodyText(data, header, request.maxBytes ?? SHORT_BYTES),
+      header,
+      retryAfterMs: waitMs,
+      clockSkewMs: Number.isNaN(serverNow) ? undefined : serverNow - Date.now(),
+    };
   }
 
   #senderFor(address: string): Send {
@@ -89,26 +109,66 @@ export class Transport {
   }
 }
 
-function replyOf({ status, data, ...raw }: RawReply): HttpReply {
-  const header = (name: string): string | undefined => {
-    const value = raw.header(name);
-    return Array.isArray(value) ? value.join(', ') : value;
-  };
-  const date = header('date');
-  const serverNow = Date.parse(date ?? '');
-  return {
-    status,
-    body: textOf(data),
-    header,
-    retryAfterMs: retryAfterMs(header('retry-after'), date),
-    clockSkewMs: Number.isNaN(serverNow) ? undefined : serverNow - Date.now(),
-  };
+/** Errors of a connection that did not come about. After any other error, the service may have seen the request. */
+const NO_CONNECTION = /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|INVALID_PROXY|PROXY_\d+)$/;
+const NO_TRUST = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+const MISTAKES = /^(Type|Range|Reference|Syntax|URI|Eval|Assertion)Error$/;
+const PROXY_HINT = 'correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, such as http://proxy.example.org:3128';
+
+interface Cause {
+  readonly name?: string;
+  readonly message?: string;
+  readonly code?: unknown;
+  readonly cause?: unknown;
 }
 
-/** An adapter of the host's may give bytes, or JSON that it has parsed. */
-function textOf(data: unknown): string {
-  if (typeof data === 'string') return data;
-  if (data === undefined || data === null) return '';
-  if (data instanceof Uint8Array) return new TextDecoder().decode(data);
-  return JSON.stringify(data);
+/**
+ * The error of a request without a whole answer.
+ * @throws the error itself when it is a mistake in the code of an adapter, or in ours
+ */
+function noAnswer(
+  request: HttpRequest,
+  error: unknown,
+  { signal, timedOut }: CombinedSignal,
+): DebateSpaceRequestError {
+  const { operation, maxBytes = SHORT_BYTES } = request;
+  const { code, message } = Object(error) as Cause;
+  const cause = innermost(error);
+  const reason = [cause.code, code].find(isCode) ?? 'UNKNOWN';
+  const wasConnected = !NO_CONNECTION.test(reason) && !NO_TRUST.test(reason);
+  const outcome = wasConnected && (!(error instanceof Unanswered) || error.sent) ? 'unknown' : 'not-sent';
+  const details = { operation, outcome, attempts: 1, reason } as const;
+  const later = { ...details, retryable: true, repeat: 'later' } as const;
+  if (timedOut || (code === 'ECONNABORTED' && !signal.aborted))
+    return new TimeoutError('no whole answer in time', { ...later, reason: 'TIMEOUT' });
+  if (signal.aborted) return aborted(request, outcome);
+  if (reason === TOO_LARGE || message?.startsWith('maxContentLength') === true) {
+    const problem = `the answer is larger than ${maxBytes / 1024} KiB`;
+    const tooLarge = { ...details, outcome: 'unknown', reason: 'TOO_LARGE', retryable: false } as const;
+    return new UnexpectedResponseError(problem, tooLarge);
+  }
+  if (reason === 'INVALID_PROXY') {
+    const problem = `no connection, the proxy of the environment is not a URL; hint: ${PROXY_HINT}`;
+    return new NetworkError(problem, { ...details, retryable: false });
+  }
+  // axios and fetch say TypeError, too, when there is no connection; the cause, or axios's own code, tells.
+  if (MISTAKES.test(cause.name ?? '') && code !== 'ERR_NETWORK') throw cause as Error;
+  return new NetworkError(`no connection, or it broke (${reason})`, later);
+}
+
+function aborted({ operation }: HttpRequest, outcome: 'not-sent' | 'unknown'): AbortedError {
+  const details = { operation, outcome, attempts: 1, retryable: true, reason: 'ABORTED' } as const;
+  return new AbortedError('aborted', details);
+}
+
+/** What an error was made of: axios wraps what it catches, and the wrapper holds the request with its keys. */
+function innermost(error: unknown): Cause {
+  let inner = Object(error) as Cause;
+  for (let depth = 0; depth < 5 && typeof inner.cause === 'object' && inner.cause !== null; depth += 1)
+    inner = inner.cause;
+  return inner;
+}
+
+function isCode(code: unknown): code is string {
+  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code);
 }

@@ -2,20 +2,21 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { HttpRequest } from './exchange.js';
 import { UndiciSender } from './undici-sender.js';
 
 describe('the first requests of an UndiciSender, which wait for undici', () => {
   let server: Server;
   let connections = 0;
   let sender: UndiciSender;
-  let request: { readonly method: 'GET'; readonly url: string; readonly headers: Record<string, string> };
+  let request: HttpRequest;
   beforeEach(async () => {
     connections = 0;
     server = createServer((_, response) => setTimeout(() => response.end(), 20));
     server.on('connection', () => (connections += 1)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    request = { method: 'GET', url: `http://127.0.0.1:${port}/`, headers: {} };
+    request = { operation: 'logoutUser', method: 'GET', url: `http://127.0.0.1:${port}/`, headers: {} };
     sender = new UndiciSender(1_000);
   });
   afterEach(() => {

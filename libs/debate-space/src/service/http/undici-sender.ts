@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 import { lazy } from '../../async/lazy.js';
-import { MAX_RESPONSE_BYTES, TOO_LARGE, Unanswered, type RawReply, type Send } from './exchange.js';
+import { SHORT_BYTES, TOO_LARGE, Unanswered, type RawReply, type Send } from './exchange.js';
 
 /** Sends on undici's `Pool`: about twice as many requests as axios's own adapter. Rejects with {@link Unanswered}. */
 export class UndiciSender {
@@ -23,10 +23,10 @@ export class UndiciSender {
     setMaxListeners(0, this.#closing.signal); // every connection listens
   }
 
-  readonly send: Send = async ({ method, url, headers, body }, signal) => {
+  readonly send: Send = async ({ method, url, headers, body, maxBytes = SHORT_BYTES }, signal) => {
     const { origin, pathname, search } = new URL(url);
     const pool = this.#pools.get(origin) ?? (await this.#open(origin));
-    const exchange = new Exchange(signal);
+    const exchange = new Exchange(signal, maxBytes);
     const options = { path: pathname + search, method, headers, body };
     if (!signal.aborted) pool.dispatch(options, exchange);
     return exchange.reply;
@@ -67,7 +67,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #abandoned: Error | undefined;
 
-  constructor(signal: AbortSignal) {
+  constructor(
+    signal: AbortSignal,
+    private readonly maxBytes: number,
+  ) {
     this.reply = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -93,7 +96,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes <= MAX_RESPONSE_BYTES) this.#chunks.push(chunk);
+    if (this.#bytes <= this.maxBytes) this.#chunks.push(chunk);
     else controller.abort(Object.assign(new Error('the response is too large'), { code: TOO_LARGE }));
   }
 
