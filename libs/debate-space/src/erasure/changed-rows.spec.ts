@@ -140,7 +140,10 @@ class Scene {
     const containment = new Containment((event) => void this.room.events.push(event));
     this.logouts = new LogoutRepository(storage, room.keyring, HOUR_MS);
     this.sessions = new LiveSessionTable(storage, room.keyring, this.find, containment);
-    this.watch = new StorageWatch(storage, undefined, (event) => void room.events.push(event));
+    this.watch = new StorageWatch(
+      { storage, place: undefined, warnings: [] },
+      (event) => void room.events.push(event),
+    );
     room.beforeErase = (erasure) => {
       this.heard.push(erasure);
       return erasure.uid === 'hugo' ? { veto: 'legal hold' } : undefined;
@@ -180,9 +183,7 @@ class Scene {
     ] as const)
       for (const uid of uids) {
         const id = `${String(Date.now()).padStart(15, '0')}-${uid}`;
-        await logouts.storage.addLogouts([
-          logouts.rowOf({ id, uid, reason: 'destroyed', endedAt: Date.now() }),
-        ]);
+        await logouts.add({ id, uid, reason: 'destroyed', endedAt: Date.now() });
         const { claims } = uid === 'ida' ? await storage.claim('logout', 1) : { claims: [] };
         for (const delivered of claims) await storage.finishLogout(delivered, 1);
       }
@@ -277,7 +278,7 @@ class Scene {
   async work(): Promise<void> {
     const { room, storage, logouts, sessions, find } = this;
     const recorder = {
-      recordExpired: (uid: string) => {
+      recordExpired: (_session: unknown, uid: string) => {
         this.loggedOut.push(uid);
         return Promise.resolve();
       },
