@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import type { LogoutHistoryEntry } from 'nestjs-debate-space';
 import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
+import { shown } from '../output.js';
 import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
 
@@ -28,7 +29,7 @@ export function addLogout(program: Command, cli: CliContext): void {
         let refusal: string | undefined;
         events.events$.subscribe((event) => {
           if (event.type === 'logout-route-unexpected')
-            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
+            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${shown(textInVariables(event.hint))}`;
         });
         const known = new Set((await outbox.history(uid)).map(({ id }) => id));
         await service.logoutUser(uid);
@@ -58,7 +59,10 @@ async function settled(
     if (!logout || logout.state === 'delivered') return logout;
     const { state, cause = '', hint = '' } = logout;
     if (state === 'parked')
-      throw new Failure('service', `The service refused the logout (${cause}): ${textInVariables(hint)}`);
+      throw new Failure(
+        'service',
+        `The service refused the logout (${cause}): ${shown(textInVariables(hint))}`,
+      );
     if (state !== 'pending') throw new Failure('failed', `The logout was not sent (${state}).`);
     const refused = refusal();
     if (refused !== undefined) throw new Failure('service', refused);

@@ -98,7 +98,7 @@ describe('the logouts in the storage of an app', () => {
       const { code, out, err } = await scene.run(`outbox ${command} ${ids[0] ?? ''} some-id --json`);
       expect(code).toBe(1);
       expect(JSON.parse(out)).toEqual({ [changed]: 1 });
-      expect(err).toContain('1 id of no parked logout.');
+      expect(err).toContain('1 id not found among the parked logouts.');
     });
 
     it.each(['retry', 'discard --yes'])(

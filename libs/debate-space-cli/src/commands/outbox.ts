@@ -84,13 +84,15 @@ export function addOutbox(program: Command, cli: CliContext): void {
       if (!yes && given.length > 0) await confirm(cli, consequence, `${name} ${given.length}`);
       let count = 0;
       for (const id of given) if (await outbox[name](id)) count += 1;
-      if (count === 0 && given.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
+      if (count === 0 && given.length > 0)
+        throw new Failure('failed', 'Not found: no parked logout has such an id.');
       output.answer(
         { [name === 'retry' ? 'retried' : 'discarded']: count },
         `${counted(count, 'logout')} ${told}`,
       );
       const missing = all ? 0 : given.length - count; // with --all, others may have been faster
-      if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
+      if (missing > 0)
+        throw new Failure('failed', `${counted(missing, 'id')} not found among the parked logouts.`);
     });
 
   group
