@@ -34,7 +34,7 @@ reported  | gives them the ids of another list | UPDATE jobs SET id = REPLACE(id
 reported  | takes a cancellation back, and restores the user | UPDATE references SET canceled = 0, finished_at = NULL WHERE name = 'canceled'; RESTORE(dan)
 reported  | takes it back under the mark of another list | UPDATE references SET canceled = 0, finished_at = NULL, mark = MARK(list) WHERE name = 'canceled'; RESTORE(dan)
 no effect | restores the user of a canceled reference | RESTORE(dan)
-reported  | restores the user as uncertain, so that it is sent again | RESTORE(dan); UPDATE references SET finished_at = NULL WHERE name = 'canceled'; UPDATE jobs SET uncertain = '1' WHERE id = JOB(dan)
+reported  | restores the user as uncertain, so that it is sent again | RESTORE(dan); UPDATE references SET finished_at = NULL WHERE name = 'canceled'; UPDATE jobs SET uncertain = 1, uncertain_mark = 'x' WHERE id = JOB(dan)
 reported  | resumes a paused reference | UPDATE references SET paused = 0 WHERE name = 'paused'
 reported  | pauses a reference | UPDATE references SET paused = 1 WHERE name = 'requested'
 reported  | cancels a reference | UPDATE references SET canceled = 1 WHERE name = 'requested'
@@ -65,9 +65,9 @@ reported  | makes an erasure of a logout, with an id that fits | DELETE FROM job
 reported  | makes a logout of an erasure | UPDATE jobs SET kind = 'logout', queue = 'APP/logout' WHERE id = JOB(eve)
 reported  | copies an erasure of another application | COPY(olga)
 reported  | copies a logout of another application | COPY(otto)
-reported  | says that a request was sent | UPDATE jobs SET uncertain = '1' WHERE id = JOB(alice)
-reported  | copies that a request was sent from another user | UPDATE jobs SET uncertain = UNCERTAIN(ulla) WHERE id = JOB(alice)
-no effect | says that no request was sent | UPDATE jobs SET uncertain = NULL WHERE id = JOB(ulla)
+reported  | says that a request was sent | UPDATE jobs SET uncertain = 1, uncertain_mark = 'x' WHERE id = JOB(alice)
+reported  | copies that a request was sent from another user | UPDATE jobs SET uncertain = 1, uncertain_mark = UNCERTAIN(ulla) WHERE id = JOB(alice)
+no effect | says that no request was sent | UPDATE jobs SET uncertain = 0, uncertain_mark = NULL WHERE id = JOB(ulla)
 reported  | parks an erasure | UPDATE jobs SET state = 'parked', due_at = NULL, ended_at = 1 WHERE id = JOB(alice)
 reported  | makes an erasure due in the year 5000 | UPDATE jobs SET due_at = ${YEAR_5000} WHERE id = JOB(alice)
 no effect | makes everything due now, and takes each lease | UPDATE jobs SET due_at = 1, token = NULL WHERE due_at IS NOT NULL
@@ -244,7 +244,7 @@ class Scene {
       SESSION: (uid) => ofUser(uid, 'id'),
       SEALED: (uid) => ofUser(uid, 'sealed'),
       DETAILS: (uid) => ofUser(uid, 'details'),
-      UNCERTAIN: (uid) => ofUser(uid, 'uncertain'),
+      UNCERTAIN: (uid) => ofUser(uid, 'uncertain_mark'),
       REF: (of) => ofReference(of, 'id'),
       MARK: (of) => ofReference(of, 'mark'),
     };
