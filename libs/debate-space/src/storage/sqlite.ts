@@ -200,7 +200,7 @@ class SqliteThread {
       };
       this.#pending.set(id, { resolve, reject, keep });
       this.#worker.ref();
-      const sent = args.filter((arg) => arg !== signal);
+      const sent = args.filter((arg) => !(arg instanceof AbortSignal));
       this.#worker.postMessage({ id, application, method, args: sent } satisfies Message);
     });
   }
