@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { DebateSpaceOptionsError, OptionProblem, StorageEngine } from 'nestjs-debate-space';
 import type { CliContext } from './cli-context.js';
 import { codeOf, Failure } from './failure.js';
-import type { Output } from './output.js';
+import { shown, type Output } from './output.js';
 import { inVariables, textInVariables, variables, type Settings, type StorageSetting } from './settings.js';
 
 /** What a command does its work with. */
@@ -20,8 +20,13 @@ interface PluginNeeds {
 /** What the command is configured with is missing or wrong. */
 export class InvalidConfiguration extends Failure {
   constructor(readonly problems: readonly OptionProblem[]) {
-    const list = problems.map(({ option, problem, hint }) => `  - ${option} ${problem}; hint: ${hint}\n`);
-    super('configuration', `Invalid configuration:\n${list.join('')}\`debate-space doctor\` checks more.`);
+    const list = problems.map(
+      ({ option, problem, hint }) => `  - ${shown(`${option} ${problem}; hint: ${hint}`)}\n`,
+    );
+    super(
+      'configuration',
+      `Invalid configuration:\n${list.join('')}\`npx debate-space doctor\` checks more.`,
+    );
   }
 }
 
@@ -71,7 +76,8 @@ async function boot({ options }: Settings, storage: StorageEngine, worker: boole
     (level: string) =>
     (message: unknown, ...more: readonly unknown[]) => {
       // Nest logs what it throws as well.
-      if (!more.includes('ExceptionHandler')) output.note(`${level}: ${textInVariables(String(message))}`);
+      if (!more.includes('ExceptionHandler'))
+        output.note(`${level}: ${shown(textInVariables(String(message)))}`);
     };
   const logger = { log: () => undefined, warn: note('warning'), error: note('error') };
   const logout = { storageTimeoutMs: STORE_WITHIN_MS };

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, duration, messageOf } from '../output.js';
+import { counted, duration, messageOf, shown } from '../output.js';
 import { InvalidConfiguration, withPlugin, type Plugin } from '../plugin.js';
 import { textInVariables, variables } from '../settings.js';
 
@@ -43,8 +43,8 @@ export function addDoctor(program: Command, cli: CliContext): void {
 }
 
 function resultText({ check, ok, detail, hint }: CheckResult): string {
-  const line = `${ok === null ? '–' : ok ? '✓' : '✗'} ${check.padEnd(9)}  ${detail}`;
-  return hint === undefined ? line : `${line}\n${' '.repeat(13)}→ ${hint}`;
+  const line = `${ok === null ? '–' : ok ? '✓' : '✗'} ${check.padEnd(9)}  ${shown(detail)}`;
+  return hint === undefined ? line : `${line}\n${' '.repeat(13)}→ ${shown(hint)}`;
 }
 
 async function examine(cli: CliContext, report: (result: CheckResult) => void): Promise<void> {
@@ -108,7 +108,7 @@ async function serviceChecks({ app, service }: Plugin, { io }: CliContext) {
       const { status, clockSkewMs } = await app.get(Transport).exchange(request, signal);
       skewMs = clockSkewMs;
       const answer = `${new URL(url).host} answers ${status} to a logout without a token`;
-      if (status === 404) throw new Failure('faults', answer, COMPARE_NAME);
+      if (status === 404 || status === 410) throw new Failure('faults', answer, COMPARE_NAME);
       if (status < 400 || status === 405 || status >= 500) throw new Failure('faults', answer);
       return answer;
     },

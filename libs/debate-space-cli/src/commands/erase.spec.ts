@@ -133,7 +133,7 @@ describe('erase', () => {
     failing.mockRestore();
     expect(code).toBe(3);
     expect(err).toContain(
-      'It is unknown whether the list was stored. Go on: the same command with --reference case-1; nobody is erased twice.',
+      'It is unknown whether the list was stored. To continue: the same command with --reference case-1; nobody is erased twice.',
     );
   });
 
@@ -145,7 +145,7 @@ describe('erase', () => {
     interrupt();
     expect(await code).toBe(5);
     expect(JSON.parse(out())).toMatchObject({ reference: 'case-2', waiting: 2 });
-    expect(err()).toContain('Go on: the same command with --reference case-2');
+    expect(err()).toContain('To continue: the same command with --reference case-2');
     scene.service.faults.clear();
     expect(await scene.run(command)).toMatchObject({ code: 0 });
     expect(scene.uids).toEqual(['cleo']);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ErasureProgress, ErasureReceipt, ErasureStatus, RetryingErasure } from 'nestjs-debate-space';
 import { confirm, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, duration, fields, shown } from '../output.js';
+import { counted, duration, fields, pasteable, shown } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { progressDisplay } from '../progress.js';
 
@@ -87,7 +87,7 @@ export function addErasures(program: Command, cli: CliContext): void {
     .option('--yes', 'do not ask for confirmation')
     .action((reference: string, { yes = false }: { yes?: boolean }) =>
       steer('cancel', reference, async ({ waiting }) => {
-        const consequence = `${counted(waiting, 'user')} of ${reference} would not be erased, and the reference could not be used again.`;
+        const consequence = `${counted(waiting, 'user')} of ${shown(reference)} would not be erased, and the reference could not be used again.`;
         if (!yes) await confirm(cli, consequence, `cancel ${waiting}`);
       }),
     );
@@ -136,7 +136,7 @@ export function requireErased(status: ErasureStatus, left: string, { output }: C
   const { reference, waiting, done, notFound, failed, vetoed, canceled } = status;
   if (waiting > 0) throw new Failure('unfinished', left);
   if (failed > 0) {
-    const hint = `see the log, fix the cause, then: debate-space erasures retry ${reference}`;
+    const hint = `see the log, fix the cause, then: ${pasteable('erasures', 'retry', reference)}`;
     throw new Failure('unfinished', `${counted(failed, 'user')} could not be erased`, hint);
   }
   const reasons = { 'vetoed by erasure.beforeErase': vetoed, canceled, 'not found': notFound };
@@ -165,7 +165,7 @@ export function statusText({ complete, retrying, ...status }: ErasureStatus): st
 /** What becomes of the users who are not erased yet, when a command ends that has only watched. */
 export function watchedText({ reference, state, complete, waiting }: ErasureStatus): string {
   const left = `${counted(waiting, 'user')} not erased yet.`;
-  const command = (name: string) => `debate-space erasures ${name} ${shown(reference)}`;
+  const command = (name: string) => pasteable('erasures', name, reference);
   if (!complete) return `${left} The list was not stored to its end: send it again, or: ${command('cancel')}`;
   if (state === 'paused') return `${left} They are paused; to go on: ${command('resume')}`;
   return `${left} This command only watched: your app goes on erasing them. To stop that: ${command('pause')} (or cancel). To watch again: ${command('status')} --watch`;

@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import type { LogoutHistoryEntry } from 'nestjs-debate-space';
 import type { CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
+import { shown } from '../output.js';
 import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
 
@@ -14,7 +15,7 @@ const GONE =
 const WATCHES =
   'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.';
 const LOOK_AGAIN_MS = 200;
-const LOGOUTS = { kinds: ['logout'] } as const;
+const LOGOUTS = { guest: { kinds: ['logout'] } } as const;
 
 /** Logs one user out of the debate space. */
 export function addLogout(program: Command, cli: CliContext): void {
@@ -27,28 +28,24 @@ export function addLogout(program: Command, cli: CliContext): void {
       'send it from here, and all logouts that wait in the storage, not from your app',
     )
     .action((uid: string, { wait, executeHere = false }: { wait: boolean; executeHere?: boolean }) =>
-      withPlugin(
-        cli,
-        { worker: executeHere, shared: !wait || executeHere, guest: LOGOUTS },
-        async (plugin) => {
-          const { events, outbox, service } = plugin;
-          let refusal: string | undefined;
-          events.events$.subscribe((event) => {
-            if (event.type === 'logout-route-unexpected')
-              refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
-            if (event.type === 'logout-retrying' && event.uid === uid && event.hint !== undefined)
-              refusal = `The service refused the logout (${event.cause}): ${textInVariables(event.hint)}. It waits in the storage, and your app tries it again.`;
-          });
-          const known = new Set((await outbox.history(uid)).map(({ id }) => id));
-          await service.logoutUser(uid);
-          const look = async () =>
-            (await outbox.history(uid)).find(({ id, reason }) => !known.has(id) && reason === 'requested');
-          if (wait && !executeHere && cli.settings.storage.engine !== 'memory') cli.output.note(WATCHES);
-          const logout = wait ? await settled(look, () => refusal, cli) : await look();
-          const told = wait ? (logout ? ACCEPTED : GONE) : 'Queued; your app sends it.';
-          cli.output.answer(logout ?? { state: 'unknown' }, told);
-        },
-      ),
+      withPlugin(cli, { ...LOGOUTS, worker: executeHere, shared: !wait || executeHere }, async (plugin) => {
+        const { events, outbox, service } = plugin;
+        let refusal: string | undefined;
+        events.events$.subscribe((event) => {
+          if (event.type === 'logout-route-unexpected')
+            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${shown(textInVariables(event.hint))}`;
+          if (event.type === 'logout-retrying' && event.uid === uid && event.hint !== undefined)
+            refusal = `The service refused the logout (${event.cause}): ${shown(textInVariables(event.hint))}. It waits in the storage, and your app tries it again.`;
+        });
+        const known = new Set((await outbox.history(uid)).map(({ id }) => id));
+        await service.logoutUser(uid);
+        const look = async () =>
+          (await outbox.history(uid)).find(({ id, reason }) => !known.has(id) && reason === 'requested');
+        if (wait && !executeHere && cli.settings.storage.engine !== 'memory') cli.output.note(WATCHES);
+        const logout = wait ? await settled(look, () => refusal, cli) : await look();
+        const told = wait ? (logout ? ACCEPTED : GONE) : 'Queued; your app sends it.';
+        cli.output.answer(logout ?? { state: 'unknown' }, told);
+      }),
     );
 }
 
@@ -68,7 +65,10 @@ async function settled(
     if (!logout || logout.state === 'delivered') return logout;
     const { state, cause = '', hint = '' } = logout;
     if (state === 'parked')
-      throw new Failure('service', `The service refused the logout (${cause}): ${textInVariables(hint)}`);
+      throw new Failure(
+        'service',
+        `The service refused the logout (${cause}): ${shown(textInVariables(hint))}`,
+      );
     if (state !== 'pending') throw new Failure('failed', `The logout was not sent (${state}).`);
     const refused = refusal();
     if (refused !== undefined) throw new Failure('service', refused);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { DebateSpaceOutbox, OutboxStats } from 'nestjs-debate-space';
 import { confirm, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, duration, fields, records } from '../output.js';
+import { counted, duration, fields, records, shown } from '../output.js';
 import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
 
@@ -50,7 +50,9 @@ export function addOutbox(program: Command, cli: CliContext): void {
         const stats = await outbox.drain({ timeoutMs: timeout * 1000, signal: io.interrupted });
         output.answer(stats, statsText(stats));
         for (const [cause, hint] of causes)
-          output.note(`not delivered (${cause}); your app tries it again; hint: ${textInVariables(hint)}`);
+          output.note(
+            `not delivered (${cause}); your app tries it again; hint: ${shown(textInVariables(hint))}`,
+          );
         if (!stats.drained)
           throw new Failure('unfinished', 'Some of it is still due. Run the command again.');
       });
@@ -93,7 +95,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
       if (!yes && given.length > 0) await confirm(cli, consequence, `${name} ${given.length}`);
       let count = 0;
       for (const id of given) if (await outbox[name](id)) count += 1;
-      if (count === 0 && given.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
+      if (count === 0 && given.length > 0)
+        throw new Failure('failed', 'Not found: no parked logout has such an id.');
       output.answer(
         { [name === 'retry' ? 'retried' : 'discarded']: count },
         `${counted(count, 'logout')} ${told}`,

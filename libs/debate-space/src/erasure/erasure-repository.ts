@@ -18,8 +18,8 @@ import {
   type ReferenceStatus,
   type Storage,
 } from '../storage/storage.js';
-import type { ErasureReceipt, ErasureStatus, PendingErasure } from './erasure.js';
-import { receiptOf, receiptText, type ErasureEnd } from './erasure-receipt.js';
+import type { ErasureEnd, ErasureReceipt, ErasureStatus, PendingErasure } from './erasure.js';
+import { receiptOf, receiptText } from './erasure-receipt.js';
 import { retryingOf, statusOf } from './erasure-status.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';

@@ -5,9 +5,8 @@ import type { JobWork } from '../jobs/job-lane.js';
 import type { Logouts } from '../logout/logouts.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { Claim, Storage } from '../storage/storage.js';
-import type { PendingErasure } from './erasure.js';
+import type { ErasureEnd, PendingErasure } from './erasure.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
-import type { ErasureEnd } from './erasure-receipt.js';
 import type { ErasureRepository, JobProgress } from './erasure-repository.js';
 import { finishedEvent, openOf } from './erasure-status.js';
 

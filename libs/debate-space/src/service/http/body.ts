@@ -18,7 +18,8 @@ const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ],
 ]);
 const LABEL = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
-const CONTROL = /(?![\t\n\v\f\r])\p{Cc}/u;
+/** Of ASCII: nobody writes them, and JSON (RFC 8259) has them as escapes only. */
+const CONTROL = /(?![\t\n\v\f\r\u007F-\u009F])\p{Cc}/u;
 /** Enough to tell text from bytes. */
 const CHECKED_LENGTH = 64 * 1024;
 
