@@ -200,7 +200,7 @@ class SqliteThread {
       };
       this.#pending.set(id, { resolve, reject, keep });
       this.#worker.ref();
-      const sent = args.filter((arg) => !(arg instanceof AbortSignal));
+      const sent = args.filter((arg) => signal === undefined || arg !== signal);
       this.#worker.postMessage({ id, application, method, args: sent } satisfies Message);
     });
   }

@@ -99,6 +99,10 @@ export interface Claims {
   readonly nextMs: number | undefined;
 }
 
+/** How many rows are counted: one more stands for more than this. */
+export const MAX_COUNTED = 10_000;
+
+/** Of logouts, and of the references of erasures, at most {@link MAX_COUNTED} + 1 are counted, and searched for the oldest. */
 export interface Counts {
   readonly waiting: number;
   readonly parked: number;
