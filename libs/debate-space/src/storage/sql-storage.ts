@@ -718,10 +718,14 @@ export class SqlStorage implements Storage {
       values: [[this.#application, perMs, slots], []],
     });
     if (taken.length > 0) return 0;
-    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
+    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms, MAX(taken_at) - ${this.#now} AS ahead
+      FROM ${this.#rate} WHERE app = ? AND slot < ?`;
     const [row] = await this.#rows(text, [perMs, this.#application, slots]);
     if (row?.ms === null) this.#slots = 0; // somebody has emptied the table
-    return Math.max(1, Number(row?.ms));
+    // Taken in the future: the clock was set back, or somebody else wrote it. Without this the slot would never be free.
+    const repair = `UPDATE ${this.#rate} SET taken_at = ${this.#now} WHERE app = ? AND taken_at > ${this.#now}`;
+    if (Number(row?.ahead) > 0) await this.#query(repair, [this.#application]);
+    return Math.min(Math.max(1, Number(row?.ms)), perMs);
   }
 
   async #insertSlots(slots: number): Promise<void> {
