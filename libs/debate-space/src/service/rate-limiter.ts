@@ -87,6 +87,9 @@ export class RateLimiter {
     const { withinMs = Infinity, maxPauseMs = Infinity, isJob = false } = patience;
     const kind = isJob ? 'jobs' : 'calls';
     const until = performance.now() + withinMs;
+    // Behind others that wait, the moment of its own slot is unknown: at least the next one must come in time.
+    const refusal = this.#refusal(kind, until, maxPauseMs);
+    if (refusal && !signal.aborted) return Promise.resolve(refusal);
     const turn = this.#turns[kind].then(() => this.#take(kind, { until, maxPauseMs }, signal));
     this.#turns[kind] = turn.catch(() => undefined);
     return raceAbort(turn, signal);
@@ -104,10 +107,9 @@ export class RateLimiter {
   ): Promise<NoSlot | undefined> {
     for (;;) {
       signal.throwIfAborted();
-      const now = performance.now();
+      const refusal = this.#refusal(kind, until, maxPauseMs);
+      if (refusal) return refusal;
       const waitMs = this.#waitMs(kind);
-      if (now + waitMs > until || this.#pausedUntil - now > maxPauseMs)
-        return { retryAfterMs: Math.ceil(waitMs) };
       if (waitMs > 0) {
         await sleep(Math.min(Math.ceil(waitMs), MAX_TIMER_MS), undefined, { signal });
       } else {
@@ -116,6 +118,13 @@ export class RateLimiter {
         this.#freeAt[kind] = performance.now() + occupiedMs;
       }
     }
+  }
+
+  #refusal(kind: Kind, until: number, maxPauseMs: number): NoSlot | undefined {
+    const now = performance.now();
+    const waitMs = this.#waitMs(kind);
+    const isInTime = now + waitMs <= until && this.#pausedUntil - now <= maxPauseMs;
+    return isInTime ? undefined : { retryAfterMs: Math.ceil(waitMs) };
   }
 
   #waitMs(kind: Kind): number {
