@@ -136,10 +136,10 @@ export class MemoryStorage implements Storage {
 
   // ---- work on jobs
 
-  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS): Promise<Claims> {
+  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS, only?: string): Promise<Claims> {
     const now = this.#now();
     const pauseMs = this.#pausedUntil[kind] - now;
-    const queues = this.#runningQueues(kind);
+    const queues = this.#runningQueues(kind, only);
     const claims: Claim[] = [];
     for (const queue of pauseMs > 0 ? [] : queues)
       for (let row = queue.first(isDue); row && claims.length < limit; row = queue.first(isDue)) {
@@ -489,11 +489,13 @@ export class MemoryStorage implements Storage {
     return rows.filter(({ job }) => job.kind === kind);
   }
 
-  #runningQueues(kind: JobKind): readonly JobQueue[] {
+  #runningQueues(kind: JobKind, only?: string): readonly JobQueue[] {
     if (kind === 'logout') return [this.#queues.logout];
     const lists = [...this.#references.values()].filter(
       ({ reference: { isList, complete, paused } }) => isList && complete && !paused,
     );
+    if (only !== undefined)
+      return lists.flatMap(({ reference, queue }) => (reference.reference === only ? [queue] : []));
     return [this.#queues.erasure, ...lists.map(({ queue }) => queue)];
   }
 
