@@ -142,38 +142,42 @@ export interface RequestErrorDetails {
   readonly reason?: string;
 }
 
-/** A call to the service that failed. Holds no request, no response, no key, no token and no uid. */
+/** The details of one attempt, which is one request unless it says otherwise, and is not repeated unless it says so. @internal */
+export type AttemptDetails = Omit<RequestErrorDetails, 'attempts' | 'retryable'> &
+  Partial<Pick<RequestErrorDetails, 'attempts' | 'retryable'>>;
+
+/**
+ * A call to the service that failed. Holds no request, no response, no key, no token and no uid.
+ *
+ * @example
+ * ```ts
+ * await debateSpace.deleteUser(uid).catch((error) => {
+ *   if (error instanceof DebateSpaceRequestError && error.retryable) return queue.add({ uid }); // or use DebateSpaceErasures
+ *   throw error;
+ * });
+ * ```
+ */
 export abstract class DebateSpaceRequestError extends DebateSpaceError implements RequestErrorDetails {
-  readonly operation: DebateSpaceOperation;
-  readonly status?: number;
-  readonly retryable: boolean;
-  readonly outcome: DebateSpaceOutcome;
-  readonly attempts: number;
-  readonly retryAfterMs?: number;
+  declare readonly operation: DebateSpaceOperation;
+  declare readonly status?: number;
+  declare readonly retryable: boolean;
+  declare readonly outcome: DebateSpaceOutcome;
+  declare readonly attempts: number;
+  declare readonly retryAfterMs?: number;
   /** @internal */
-  readonly repeat?: 'immediately' | 'later' | 'too-late';
+  declare readonly repeat?: RequestErrorDetails['repeat'];
   /** @internal */
-  readonly reason?: string;
+  declare readonly reason?: string;
 
-  constructor(message: string, details: RequestErrorDetails) {
+  constructor(message: string, details: AttemptDetails) {
     super(`${details.operation}: ${message}`);
-    this.operation = details.operation;
-    this.status = details.status;
-    this.retryable = details.retryable;
-    this.outcome = details.outcome;
-    this.attempts = details.attempts;
-    this.retryAfterMs = details.retryAfterMs;
-    this.repeat = details.repeat;
-    this.reason = details.reason;
+    Object.assign(this, { attempts: 1, retryable: details.repeat !== undefined, ...details });
   }
-}
 
-/** The error of one attempt, as its call ends with it. @internal */
-export function ended(
-  error: DebateSpaceRequestError,
-  changes: Partial<RequestErrorDetails>,
-): DebateSpaceRequestError {
-  return Object.assign(error, changes);
+  /** The same error, as the call ends with it. @internal */
+  endedWith(changes: Partial<RequestErrorDetails>): this {
+    return Object.assign(this, changes);
+  }
 }
 
 /** The value cannot be a uid (docs/getting-started.md#what-can-be-a-uid). Nothing was sent. */
@@ -186,7 +190,7 @@ export class InvalidArgumentError extends DebateSpaceRequestError {
 }
 /** @internal */
 export function invalidArgument(operation: DebateSpaceOperation, message: string): InvalidArgumentError {
-  return new InvalidArgumentError(message, { operation, retryable: false, outcome: 'not-sent', attempts: 0 });
+  return new InvalidArgumentError(message, { operation, outcome: 'not-sent', attempts: 0 });
 }
 /** The API key, the secret key or the access token was not accepted. */
 export class AuthenticationError extends DebateSpaceRequestError {

@@ -97,12 +97,7 @@ export async function findInPages(
 
 function tooMany(attempts: number): PageLimitError {
   const message = `no such user on the first ${attempts} pages, and the list goes on: the service does not filter by uid; hint: give a higher maxPages, or walk users() yourself`;
-  return new PageLimitError(message, {
-    operation: 'findUser',
-    retryable: false,
-    outcome: 'unknown',
-    attempts,
-  });
+  return new PageLimitError(message, { operation: 'findUser', outcome: 'unknown', attempts });
 }
 
 /** How far a walk has come. */

@@ -1,7 +1,6 @@
 import {
   AuthenticationError,
   DebateSpaceRequestError,
-  ended,
   RateLimitedError,
   type DebateSpaceOperation,
 } from '../../errors.js';
@@ -91,7 +90,7 @@ export class ServiceClient {
         tokens.drop(scope, token);
         if (isRenewed) throw error;
         isRenewed = true;
-        throw ended(error, { retryable: true, repeat: 'immediately' });
+        throw error.endedWith({ retryable: true, repeat: 'immediately' });
       }
     };
     return withCombinedSignal([callerSignal, shutdownSignal], undefined, ({ signal }) =>
@@ -114,8 +113,8 @@ export class ServiceClient {
     if (!refusal) return;
     const { retryAfterMs } = refusal;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
-    const details = { operation, outcome: 'not-sent', attempts: 0, retryable: true } as const;
-    throw new RateLimitedError(message, { ...details, repeat: 'too-late', retryAfterMs });
+    const details = { operation, outcome: 'not-sent', attempts: 0, retryAfterMs } as const;
+    throw new RateLimitedError(message, { ...details, repeat: 'too-late' });
   }
 
   /** A failure to get a token is seen from the call that needs it: that call was not sent. */

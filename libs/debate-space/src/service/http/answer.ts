@@ -27,18 +27,16 @@ export function assertSuccess(
   const said: Said = { status, contradiction };
   const { verdict, error: ErrorClass, text, hint = '', outcome = 'refused' } = meaningOf(said, special);
   if (verdict === 'done') return;
-  const details = { operation, outcome, attempts: 1, status } as const;
-  const message = `${text} (${statusText(said)})${hint}`;
-  if (verdict === 'refused' || verdict === 'denied')
-    throw new ErrorClass(message, { ...details, retryable: false });
-  throw new ErrorClass(message, { ...details, retryable: true, repeat: 'later', retryAfterMs });
+  const later = { repeat: 'later', retryAfterMs } as const;
+  const isRefused = verdict === 'refused' || verdict === 'denied';
+  const details = { operation, outcome, status, ...(!isRefused && later) };
+  throw new ErrorClass(`${text} (${statusText(said)})${hint}`, details);
 }
 
 /** A 2xx that is not of the interface. Repeating may help: such answers come from whatever stands between. */
 export function unexpected({ operation, status }: HttpReply, problem: string): DebateSpaceRequestError {
   const message = `the service answered ${status}, ${problem}`;
-  const details = { operation, outcome: 'unknown', attempts: 1, status, retryable: true } as const;
-  return new UnexpectedResponseError(message, { ...details, repeat: 'later' });
+  return new UnexpectedResponseError(message, { operation, outcome: 'unknown', status, repeat: 'later' });
 }
 
 /**

@@ -137,19 +137,18 @@ function noAnswer(
   const reason = [cause.code, code].find(isCode) ?? 'UNKNOWN';
   const wasConnected = !NO_CONNECTION.test(reason) && !NO_TRUST.test(reason);
   const outcome = wasConnected && (!(error instanceof Unanswered) || error.sent) ? 'unknown' : 'not-sent';
-  const details = { operation, outcome, attempts: 1, reason } as const;
-  const later = { ...details, retryable: true, repeat: 'later' } as const;
+  const details = { operation, outcome, reason } as const;
+  const later = { ...details, repeat: 'later' } as const;
   if (timedOut || (code === 'ECONNABORTED' && !signal.aborted))
     return new TimeoutError('no whole answer in time', { ...later, reason: 'TIMEOUT' });
   if (signal.aborted) return aborted(request, outcome);
   if (reason === TOO_LARGE || message?.startsWith('maxContentLength') === true) {
     const problem = `the answer is larger than ${maxBytes / 1024} KiB`;
-    const tooLarge = { ...details, outcome: 'unknown', reason: 'TOO_LARGE', retryable: false } as const;
-    return new UnexpectedResponseError(problem, tooLarge);
+    return new UnexpectedResponseError(problem, { ...details, outcome: 'unknown', reason: 'TOO_LARGE' });
   }
   if (reason === 'INVALID_PROXY') {
     const problem = `no connection, the proxy of the environment is not a URL; hint: ${PROXY_HINT}`;
-    return new NetworkError(problem, { ...details, retryable: false });
+    return new NetworkError(problem, details);
   }
   // axios and fetch say TypeError, too, when there is no connection; the cause, or axios's own code, tells.
   if (MISTAKES.test(cause.name ?? '') && code !== 'ERR_NETWORK') throw cause as Error;
@@ -157,8 +156,7 @@ function noAnswer(
 }
 
 function aborted({ operation }: HttpRequest, outcome: 'not-sent' | 'unknown'): AbortedError {
-  const details = { operation, outcome, attempts: 1, retryable: true, reason: 'ABORTED' } as const;
-  return new AbortedError('aborted', details);
+  return new AbortedError('aborted', { operation, outcome, retryable: true, reason: 'ABORTED' });
 }
 
 /** What an error was made of: axios wraps what it catches, and the wrapper holds the request with its keys. */
