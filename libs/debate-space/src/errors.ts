@@ -95,7 +95,7 @@ export class StorageError extends DebateSpaceError {
   }
 }
 
-/** There is no erasure of this reference, or the reference stands for something else. */
+/** The reference is not found, or it stands for another erasure. */
 export class ErasureError extends DebateSpaceError {
   constructor(
     readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT',
@@ -131,7 +131,7 @@ export interface RequestErrorDetails {
   readonly outcome: DebateSpaceOutcome;
   /** How many requests were made, the failed one included. */
   readonly attempts: number;
-  /** How long the service asked to wait (`Retry-After`), in milliseconds. */
+  /** How long the service requests to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs?: number;
   /**
    * Whether another attempt may follow. `immediately`: it needs no delay, because it is not a repetition; `too-late`: the
@@ -200,13 +200,12 @@ export class AuthenticationError extends DebateSpaceRequestError {
 export class PermissionError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_PERMISSION';
 }
-/** The service knows no user of that uid (404 or 410). */
+/** The user is not found (404 or 410). */
 export class UserNotFoundError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_USER_NOT_FOUND';
 }
 /**
- * The service says that too many requests were made (429), and went on saying so; or the rate limit leaves no slot in
- * time: `outcome` is then `not-sent`, and `retryAfterMs` says when a slot can come.
+ * The service answered every attempt with 429 (too many requests); or the rate limit leaves no slot in time: `outcome` is then `not-sent`, and `retryAfterMs` says when a slot can come.
  */
 export class RateLimitedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_RATE_LIMITED';
@@ -215,7 +214,7 @@ export class RateLimitedError extends DebateSpaceRequestError {
 export class RefusedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_REFUSED';
 }
-/** The service answered with a 5xx, 423, 425 or 499, and went on doing so. */
+/** The service answered every attempt with a 5xx, 423, 425 or 499. */
 export class UnavailableError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNAVAILABLE';
 }
@@ -234,7 +233,7 @@ export class TimeoutError extends DebateSpaceRequestError {
 export class UnexpectedResponseError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE';
 }
-/** `findUser` has read `maxPages` pages of the user list without the user, and the list goes on. */
+/** `findUser` has read `maxPages` pages of the user list without the user, and the list continues. */
 export class PageLimitError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_PAGE_LIMIT';
 }

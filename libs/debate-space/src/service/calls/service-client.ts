@@ -23,7 +23,7 @@ export interface ServiceCall<T> extends Pick<HttpRequest, 'operation' | 'method'
   readonly hasSlot?: boolean;
   /**
    * Reads an answer.
-   * @param unknownBefore whether an earlier attempt of this call may have been carried out
+   * @param unknownBefore whether an earlier attempt of this call may have had its effect
    * @throws `DebateSpaceRequestError`
    */
   read(reply: HttpReply, unknownBefore: boolean): T;
@@ -105,7 +105,7 @@ export class ServiceClient {
     signal: AbortSignal,
   ): Promise<void> {
     const { limiter, policy } = this.parts;
-    // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
+    // A request that starts just before the end of the call is cut off, and its effect is unknown.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
     const withinMs = priority === 'job' ? this.#jobWaitMs : leftMs - reservedMs;
     const maxPauseMs = priority === 'walk' ? totalMs : Infinity;

@@ -41,7 +41,7 @@ export function unexpected({ operation, status }: HttpReply, problem: string): D
 
 /**
  * The body of an answer that has to be JSON; `undefined` when it is empty.
- * @throws {@link UnexpectedResponseError} when it is none
+ * @throws {@link UnexpectedResponseError} when it is not JSON
  */
 export function jsonBody(reply: HttpReply): unknown {
   const value = parsed(reply.body);
@@ -50,7 +50,7 @@ export function jsonBody(reply: HttpReply): unknown {
   return value;
 }
 
-/** The body of an answer that may be anything; `undefined` when it is no JSON. A byte order mark does no harm. */
+/** The body of an answer that may be anything; `undefined` when it is not JSON. */
 export function parsed(body = ''): unknown {
   const text = body.trim();
   if (!/^[{["tfn\d-]/.test(text)) return undefined; // an exception costs more
@@ -85,7 +85,7 @@ export function strangerIn(reply: HttpReply): Contradiction | undefined {
   return isWebPage(reply.body, typeOf(reply)) ? 'a web page' : undefined;
 }
 
-/** XML is no web page, nor is JSON or plain text that is sent as `text/html`, as PHP does. */
+/** XML is not a web page. Neither is JSON or plain text that PHP sends as `text/html`. */
 function isWebPage(body: string, type: string): boolean {
   const start = body.trimStart().slice(0, SHORT_BYTES);
   if (PAGE.test(start.replace(BEFORE_CONTENT, ''))) return true;

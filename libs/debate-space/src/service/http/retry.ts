@@ -28,7 +28,7 @@ export type Priority = 'call' | 'walk' | 'job';
 export interface Attempt {
   /** Milliseconds until the end of the call, from now; `Infinity` for walks and jobs. */
   readonly leftMs: () => number;
-  /** Whether an earlier attempt of this call may have been carried out. */
+  /** Whether an earlier attempt of this call may have had its effect. */
   readonly unknownBefore: boolean;
 }
 

@@ -77,7 +77,7 @@ const STATUSES: StatusMeanings = {
   421: elsewhere('another server has received the request'),
   423: away('the service is locked'),
   425: away('the service is not ready for this'),
-  429: { verdict: 'busy', error: RateLimitedError, text: 'the service asks for fewer requests' },
+  429: { verdict: 'busy', error: RateLimitedError, text: 'the service requests fewer requests' },
   499: { ...away('the request was given up on its way'), ...UNKNOWN },
 };
 const DONE: Meaning = { verdict: 'done', error: UnexpectedResponseError, text: 'the service answered' };
