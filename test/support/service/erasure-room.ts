@@ -39,11 +39,12 @@ export class ErasureRoom {
   constructor(
     readonly storage: Storage,
     storageKeys: readonly string[] = ['a key'],
+    application = 'app',
   ) {
     const emit = (event: DebateSpaceEvent): void => void this.events.push(event);
     this.keyring = new Keyring(
       storageKeys.map((key) => new Secret(key)),
-      'app',
+      application,
     );
     this.repository = new ErasureRepository(storage, this.keyring, emit, 7 * DAY_MS);
     this.control = new ErasureControl(this.repository, emit);

@@ -199,10 +199,10 @@ export class SqlStorage implements Storage {
 
   // ---- work on jobs
 
-  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS): Promise<Claims> {
+  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS, only?: string): Promise<Claims> {
     const token = randomUUID();
-    const rows = await this.#take(kind, this.#id(kind), limit, leaseMs, token);
-    const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit) : [];
+    const rows = only === undefined ? await this.#take(kind, this.#id(kind), limit, leaseMs, token) : [];
+    const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit, only) : [];
     for (const list of lists)
       if (rows.length < limit)
         rows.push(...(await this.#take(kind, list, limit - rows.length, leaseMs, token)));
@@ -214,7 +214,8 @@ export class SqlStorage implements Storage {
       const isOf = reference && referenceOf(reference);
       return { ...jobOf(row), token, dueAt: now + leaseMs, ageMs, reference: isOf };
     });
-    return { claims, nextMs: rows.length > 0 && rows.length === limit ? 0 : nextMs };
+    if (rows.length > 0 && rows.length === limit) return { claims, nextMs: 0 };
+    return { claims, nextMs: only === undefined ? nextMs : undefined };
   }
 
   async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
@@ -242,11 +243,13 @@ export class SqlStorage implements Storage {
     return `COALESCE((SELECT p.paused FROM ${this.#references} p WHERE p.id = reference), 0) <> 1`;
   }
 
-  async #dueLists(limit: number): Promise<readonly string[]> {
+  /** @param only the name of a reference: no other list */
+  async #dueLists(limit: number, only?: string): Promise<readonly string[]> {
     const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.${this.#dueQueue} = r.id AND j.due_at <= ${this.#now}`;
-    const where = `${RUNNING_LISTS} AND EXISTS (${due})`;
+    const where = `${RUNNING_LISTS} AND EXISTS (${due}) ${only === undefined ? '' : 'AND r.id = ?'}`;
     const text = `SELECT id FROM ${this.#references} r WHERE ${where} ORDER BY requested_at LIMIT ${limit}`;
-    return (await this.#rows(text, [this.#application])).map(({ id }) => String(id));
+    const values = only === undefined ? [] : [this.#id(referenceKey(only))];
+    return (await this.#rows(text, [this.#application, ...values])).map(({ id }) => String(id));
   }
 
   /** The clock, and until when the next job of a kind is due. */
@@ -715,10 +718,14 @@ export class SqlStorage implements Storage {
       values: [[this.#application, perMs, slots], []],
     });
     if (taken.length > 0) return 0;
-    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
+    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms, MAX(taken_at) - ${this.#now} AS ahead
+      FROM ${this.#rate} WHERE app = ? AND slot < ?`;
     const [row] = await this.#rows(text, [perMs, this.#application, slots]);
     if (row?.ms === null) this.#slots = 0; // somebody has emptied the table
-    return Math.max(1, Number(row?.ms));
+    // Taken in the future: the clock was set back, or somebody else wrote it. Without this the slot would never be free.
+    const repair = `UPDATE ${this.#rate} SET taken_at = ${this.#now} WHERE app = ? AND taken_at > ${this.#now}`;
+    if (Number(row?.ahead) > 0) await this.#query(repair, [this.#application]);
+    return Math.min(Math.max(1, Number(row?.ms)), perMs);
   }
 
   async #insertSlots(slots: number): Promise<void> {
