@@ -84,7 +84,7 @@ async function walkIn(
 
 /** Each configuration has walks of its own. */
 function seedOf(seed: number, { name }: Configuration): number {
-  return Array.from(name).reduce((mixed, char) => (Math.imul(mixed, 31) + char.charCodeAt(0)) | 0, seed);
+  return Array.from(name).reduce((mixed, char) => (Math.imul(mixed, 31) + char.charCodeAt(0)) >>> 1, seed);
 }
 
 function print(
