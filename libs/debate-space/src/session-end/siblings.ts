@@ -9,7 +9,7 @@ const MAX_SIBLINGS = 20;
 interface Family {
   /** The users, by session id. */
   readonly users: Map<string, string>;
-  /** Whether the cookies were those of a session, which no other browser has. */
+  /** Whether the cookies were those of a session, which no other browser has: most people send none when they log in. */
   isOfOneBrowser: boolean;
 }
 
@@ -30,9 +30,9 @@ export class Siblings {
 
   /** A request has saved a session with this user for the first time. */
   born({ raw, sessions }: RequestScope, sid: string, uid: string): void {
-    const { cookie = '', 'user-agent': agent = '' } = raw.headers;
-    if (cookie.includes(sid)) return; // the session of a guest, who has logged in
-    const parents = hash('sha256', JSON.stringify([cookie, agent]), 'base64url');
+    const { cookie } = raw.headers;
+    if (cookie === undefined || cookie.includes(sid)) return; // the session of a guest, who has logged in
+    const parents = hash('sha256', cookie, 'base64url');
     const family = this.#families.get(parents) ?? { users: new Map<string, string>(), isOfOneBrowser: false };
     if (family.users.size >= MAX_SIBLINGS) family.users.clear();
     family.users.set(sid, uid);
@@ -41,16 +41,11 @@ export class Siblings {
     this.#members.set(sid, family);
   }
 
-  /**
-   * A request has loaded the session with this user.
-   * @returns the sessions that its browser has left with that; of other users only if no other browser can have them
-   */
-  leftFor(sid: string, uid: string): readonly Sibling[] {
+  /** A request has loaded the session. @returns the sessions that its browser has left with that */
+  leftFor(sid: string): readonly Sibling[] {
     const family = this.#members.size > 0 ? this.#members.get(sid) : undefined;
-    if (!family) return [];
-    const others = [...family.users].filter(
-      ([other, user]) => other !== sid && (user === uid || family.isOfOneBrowser),
-    );
+    if (!family?.isOfOneBrowser) return [];
+    const others = [...family.users].filter(([other]) => other !== sid);
     for (const [each] of family.users) this.#members.delete(each);
     family.users.clear();
     return others.map(([other, user]) => ({ sid: other, uid: user }));

@@ -95,8 +95,9 @@ export class WatchedStore {
     this.#ends.lives(sid, uid, scope);
     if (this.#ends.hasEnded(sid, uid)) return; // the request was open when the session ended
     this.#see(sid, uid, this.#context.liveSessions && loadedExpiry(session, this.#isTouched), scope);
-    for (const other of this.#siblings.leftFor(sid, uid))
-      if (other.uid === uid) this.#ends.left(other.sid, uid);
+    for (const other of this.#siblings.leftFor(sid))
+      if (other.uid === uid)
+        this.#ends.left(other.sid, uid, 0); // until any request loads it
       else this.#abandoned(other.sid, other.uid);
   }
 
