@@ -3,9 +3,10 @@
  * --mutate libs/debate-space/src/session-end/possible-ends.ts
  */
 const DECIDING = [
-  ...['possible-ends', 'watched-store', 'answer-gate'].map((name) => `session-end/${name}`),
-  ...['logout/delivery-policy', 'erasure/erasure-attempt', 'erasure/erasure-worker', 'service/rate-limiter'],
-  ...['jobs/job-lane', 'storage/sql-storage', 'storage/memory-storage'],
+  ...['possible-ends', 'verdict', 'cookie-changes', 'browser-cookies', 'cookie-sessions'].map(
+    (name) => `session-end/${name}`,
+  ),
+  ...['logout/delivery-policy', 'service/http/status-table', 'storage/sql-storage', 'uid-rule'],
 ];
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */

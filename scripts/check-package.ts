@@ -1,18 +1,17 @@
 // Packs the libraries and the command line, and uses the tarballs as strangers would: in apps of `nest new` 10, 11 and 12.
 // One app of each with npm, and one with pnpm. `--nest 11` and `--manager yarn` run the apps of this NestJS and this package
-// manager only, and nothing else; `--bundles` makes one file of an app, and nothing else.
+// manager only, and nothing else; `--hosts` runs the hosts with every part of the plugin, and nothing else.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from './caught.js';
 import { adopt } from './check-package/adoption.js';
-import { tryBundles } from './check-package/bundles.js';
 import { tryCommandLine } from './check-package/command-line.js';
+import { tryHost } from './check-package/hosts.js';
 import { checkContents } from './check-package/package-contents.js';
 import { npm, otherPackageManagers, type PackageManager } from './check-package/package-managers.js';
 import { scaffold } from './check-package/scaffold.js';
-import { tryStrictHost } from './check-package/strict-host.js';
 import { nodeBinary } from './node-binaries.js';
 import { packages, packInto, runAsync, type Packed } from './packed.js';
 
@@ -20,7 +19,7 @@ const { values } = parseArgs({
   options: {
     nest: { type: 'string' },
     manager: { type: 'string' },
-    bundles: { type: 'boolean' },
+    hosts: { type: 'boolean' },
   },
 });
 /** One for each CPU of the smallest machine that runs this. */
@@ -51,17 +50,15 @@ const folder = mkdtempSync(join(tmpdir(), 'debate-space-package-'));
 try {
   const packed = packInto(folder, [...packages, 'debate-space']);
   for (const each of packed) await checkContents(each, NEEDED[each.name] ?? []);
-  const tarballs = packed.map(({ tarball }) => tarball);
-  const bundles = ['11', '12'].map(
-    (nest) => () => tryBundles(folder, nest, tarballs.slice(0, packages.length)),
-  );
-  if (values.bundles) await inTurns(bundles);
-  else await tryAll(packed, bundles);
+  const tarballs = packed.slice(0, packages.length).map(({ tarball }) => tarball);
+  const hosts = nests.map((nest) => () => tryHost(folder, nest, tarballs));
+  if (values.hosts) await inTurns(hosts);
+  else await tryAll(packed, hosts);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function tryAll(packed: readonly Packed[], bundles: readonly (() => Promise<void>)[]): Promise<void> {
+async function tryAll(packed: readonly Packed[], hosts: readonly (() => Promise<void>)[]): Promise<void> {
   const tarballs = packed.map(({ tarball }) => tarball);
   const managers = { npm, ...(await otherPackageManagers(folder)) };
 
@@ -71,7 +68,7 @@ async function tryAll(packed: readonly Packed[], bundles: readonly (() => Promis
     if (!scaffolds.has(nest)) scaffolds.set(nest, await scaffold(folder, nest));
   }
   const others = [
-    ...nests.map((nest) => () => tryStrictHost(folder, nest, tarballs.slice(0, packages.length))),
+    ...hosts,
     async () => {
       await tryCommandLine(folder, tarballs);
       const bin = join(folder, 'command-line/node_modules/.bin/debate-space-simulator');
@@ -82,7 +79,7 @@ async function tryAll(packed: readonly Packed[], bundles: readonly (() => Promis
   ];
   const isPart = values.nest !== undefined || values.manager !== undefined;
   const apps = chosen.map((adoption) => () => tryAdoption(adoption, scaffolds, packed));
-  await inTurns(isPart ? apps : [...apps, ...others, ...bundles]);
+  await inTurns(isPart ? apps : [...apps, ...others]);
 }
 
 function adoptions(managers: Readonly<Record<'npm' | 'pnpm' | 'yarn', PackageManager>>): Adoption[] {

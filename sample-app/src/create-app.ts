@@ -5,7 +5,7 @@ import { ConfigService } from '@nestjs/config';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Eta } from 'eta';
-import type { NextFunction, Request, Response } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import session from 'express-session';
 import helmet from 'helmet';
 import passport from 'passport';
@@ -28,6 +28,7 @@ export async function createApp(options: NestApplicationOptions = {}): Promise<N
   });
   const config = app.get<ConfigService<Environment, true>>(ConfigService);
   const simulatorUrl = config.get<string | undefined>('SIMULATOR_URL');
+  app.use(knownHosts(config.get<string>('HOST_NAMES')));
   app.set('trust proxy', 'loopback'); // HTTPS ends at a reverse proxy on this machine
   app.use(
     helmet({
@@ -61,6 +62,19 @@ export async function createApp(options: NestApplicationOptions = {}): Promise<N
   app.use(passport.session());
   useViews(app, simulatorUrl);
   return app;
+}
+
+/**
+ * Refuses other host names than those of this machine and the given ones. A site on the Internet can have its name resolve to
+ * 127.0.0.1 (DNS rebinding), and its scripts would then be of the same origin.
+ */
+function knownHosts(names: string): RequestHandler {
+  const known = new Set(['localhost', '127.0.0.1', '[::1]', ...(names.toLowerCase().match(/\S+/g) ?? [])]);
+  return ({ headers: { host = '' } }, response, next) => {
+    if (known.has(host.toLowerCase().replace(/:\d+$/, ''))) next();
+    else
+      response.status(403).type('text').send('Unknown host name. Set HOST_NAMES to the names of this app.');
+  };
 }
 
 /** Pages from `views/`, escaped by default. Each gets the user and the CSRF token of its session. */

@@ -11,6 +11,7 @@ export const ENVIRONMENT = v.object({
   SESSION_SECRET: text,
   ADMINISTRATORS: text,
   MEMBERS: v.optional(v.string(), ''),
+  HOST_NAMES: v.optional(v.string(), ''),
   PORT: v.optional(port, '3000'),
   STORAGE_PATH: v.optional(text),
   SIMULATOR_URL: v.optional(v.pipe(v.string(), v.url())),

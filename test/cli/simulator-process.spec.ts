@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const typescript = ['--import', fileOf('../../test/support/process/typescript.mjs')];
-const program = fileOf('../../test/support/service/simulator-without-stop.ts');
+const typescript = ['--import', fileOf('../support/process/typescript.mjs')];
+const program = fileOf('simulator-without-stop.ts');
 const commandLine = fileOf('../../libs/debate-space-simulator/src/cli.ts');
 
 jest.setTimeout(30_000); // each process compiles what it runs
@@ -47,7 +47,7 @@ describe('a simulator that is not stopped', () => {
 
   it('lets its process end while another process holds an event stream open', async () => {
     const { child, url } = await start(program);
-    const stream = await connect(url, 'GET /simulator/events HTTP/1.1\r\nHost: simulator\r\n\r\n');
+    const stream = await connect(url, 'GET /simulator/events HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await once(stream, 'data');
     child.stdin?.end();
     expect(await once(child, 'exit')).toEqual([0, null]);
@@ -55,7 +55,7 @@ describe('a simulator that is not stopped', () => {
 
   it('lets its process end while an answer is held back', async () => {
     const { child, url } = await start(program, 'latency');
-    await connect(url, 'POST /oauth/token HTTP/1.1\r\nHost: simulator\r\nContent-Length: 0\r\n\r\n');
+    await connect(url, 'POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
     await once(child.stdout ?? child, 'data'); // the request is on record
     child.stdin?.end();
     expect(await once(child, 'exit')).toEqual([0, null]);

@@ -84,11 +84,11 @@ describe('each command of the pages', () => {
     ...fencesOf(page).flatMap(({ code }) => code.split(/\n|\||;/)),
     ...[...pageOf(page).matchAll(/`(npx debate-space [^`]+)`/g)].map(([, line = '']) => line),
   ]);
-  const commands = lines.flatMap((line) => /npx debate-space ([^"|>)]*)/.exec(line)?.[1]?.trim() ?? []);
+  const commands = lines.flatMap((line) => /npx debate-space ([^"|<>)]*)/.exec(line)?.[1]?.trim() ?? []);
   /** Its name, without arguments: `erasures status`, with the flags that pages give it. */
   const flagsOf = new Map<string, Set<string>>();
   for (const command of commands) {
-    const [first = '', second = ''] = command.split(' ');
+    const [first = '', second = ''] = command.split(/\s+/);
     const name = ['users', 'erasures', 'outbox', 'storage'].includes(first) ? `${first} ${second}` : first;
     const flags = flagsOf.get(name) ?? new Set();
     for (const [flag] of command.matchAll(/--[\w-]+/g)) flags.add(flag);

@@ -205,7 +205,6 @@ mariadbServer.describe('with MariaDB, the pages about storages', () => {
     }) as Record<'up' | 'down', (knex: { raw: Run }) => Promise<void>>;
     const knex = { raw: (sql: string) => pool.query(sql) };
     await up(knex);
-    await up(knex);
     await fill(await opened(mysqlStorage({ pool, prefix: 'app_', migrate: false })));
     await down(knex);
     const [rows] = await pool.query(`SHOW TABLES LIKE 'app\\_%'`);

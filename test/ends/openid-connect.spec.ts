@@ -10,7 +10,7 @@ import session from 'express-session';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import type { RequestListener } from 'node:http';
 import { Browser } from '#support/browser/browser.js';
-import { identityProvider, Place } from '#support/hosts/identity-provider.js';
+import { identityProvider, Place } from './identity-provider.js';
 import { keys, startService, using } from '#support/service/service.js';
 
 declare const nativeRequire: NodeJS.Require;

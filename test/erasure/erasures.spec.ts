@@ -257,12 +257,12 @@ describe('the log of erasures', () => {
     const finished = firstEvent(app, 'erasure-finished');
     await erasures.retry('case-1');
     await Promise.all([finished, goOn]);
-    const overdueLine = 'error erasure case-1 is overdue: 1 not done after 0 days';
+    const overdueLine = 'error erasure case-1 is overdue: 1 users are not erased after 0 days';
     expect(lines).toContain(overdueLine); // whenever the runner looks for it
     expect(lines.filter((line) => line.includes('eras') && line !== overdueLine)).toEqual([
-      expect.stringMatching(/^warn erasures are kept in memory: .*sqliteStorage/),
+      expect.stringMatching(/^warn erasures are kept in memory, .*sqliteStorage/),
       'warn the service does not erase users (503); the erasures wait in the storage',
-      'warn an erasure failed (503) and is tried again; further ones with this cause are not logged for 10 minutes',
+      'warn an erasure failed (503) and is tried again; more failures with this cause are not logged for 10 minutes',
       expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then retry it$/),
       'log the service erases users again',
       'log erasure case-1 is finished: 1 done, 0 not found, 0 vetoed, 0 canceled',

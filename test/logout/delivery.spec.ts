@@ -144,7 +144,7 @@ describe('a logout on its way', () => {
     await scene.service.received.waitFor('logout', { timeoutMs: 30_000 });
     expect(scene.service.received.logouts).toEqual(['alice']);
     expect(types()).not.toContain('service-down');
-    expect(log.join('\n')).toContain('failed and was contained: logout.claims');
+    expect(log.join('\n')).toContain('a failure was contained: logout.claims');
   });
 
   it('whose failure the storage is still storing at the shutdown is stored before the storage closes', async () => {

@@ -191,7 +191,7 @@ describe('DebateSpaceHealth', () => {
     const counts = (): Promise<never> => Promise.reject(new Error('gone'));
     await start({ storage: replacing(memoryStorage(), () => ({ counts })) });
     const unreadable = {
-      problems: ['the outbox cannot be read'],
+      problems: ['the storage cannot be read'],
       stats: { unreadableMs: expect.any(Number) },
     };
     expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'degraded', ...unreadable });

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import type { Pool } from 'pg';
 import { Browser } from '#support/browser/browser.js';
-import { Functions } from '#support/hosts/functions.js';
+import { Functions } from './functions.js';
 import { lambdaFetch } from '#support/hosts/lambda-fetch.js';
 import {
   postgresPool,

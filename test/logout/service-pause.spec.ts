@@ -37,7 +37,7 @@ describe('a pause that the service asks for', () => {
       await first;
       expect(pauses).toEqual([{ type: 'service-pause-requested', status, pauseMs: 3_600_000 }]);
       expect(lines).toEqual([
-        `the service requested a pause of 3600 s (${status}); what can wait goes on after it`,
+        `the service requested a pause of 3600 s (${status}); requests that can wait are sent after it`,
       ]);
       const { state, problems } = await health.check();
       expect(state).toBe('degraded');

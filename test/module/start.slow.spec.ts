@@ -2,18 +2,18 @@ import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { StartReport } from '#support/process/start-process.js';
+import type { StartReport } from './start-process.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const hooks = ['missing-packages', 'typescript'].flatMap((name) => [
+const hooks = ['module/missing-packages', 'support/process/typescript'].flatMap((path) => [
   '--import',
-  `./test/support/process/${name}.mjs`,
+  `./test/${path}.mjs`,
 ]);
 
 /** A host in a process of its own that starts although these packages cannot be loaded, and logs a user out. */
 async function startWithout(...packages: readonly string[]): Promise<StartReport> {
   const env = { ...process.env, MISSING_PACKAGES: packages.join() };
-  const options = ['--no-warnings', ...hooks, 'test/support/process/start-process.ts'];
+  const options = ['--no-warnings', ...hooks, 'test/module/start-process.ts'];
   const { stdout } = await promisify(execFile)(process.execPath, options, { cwd: root, env });
   return JSON.parse(stdout) as StartReport;
 }

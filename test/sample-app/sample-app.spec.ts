@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { DebateSpaceErasures, DebateSpaceEvents } from 'nestjs-debate-space';
 import { filter, firstValueFrom, lastValueFrom } from 'rxjs';
 import { Browser } from '../../sample-app/src/demo/browser.js';
@@ -64,6 +66,21 @@ describe('the login of the sample app', () => {
     for (const path of ['/logout', '/erasure', '/login'])
       expect((await ada.submitWithoutToken(path, { mode: 'delete', confirmation: 'ada' })).status).toBe(403);
     expect(await ada.open('/')).toContain('You are logged in');
+  });
+
+  it('a request to another host name is refused', async () => {
+    for (const [name, status] of [
+      ['evil.example', 403],
+      ['127.0.0.1.evil.example', 403],
+      ['LOCALHOST', 200],
+    ] as const) {
+      const sent = request(new URL('/login', host.url), {
+        headers: { host: name, 'x-forwarded-host': 'localhost', 'x-forwarded-for': '127.0.0.1' },
+      });
+      const [response] = (await once(sent.end(), 'response')) as [IncomingMessage];
+      response.resume();
+      expect([name, response.statusCode]).toEqual([name, status]);
+    }
   });
 
   it('the session cookie is not for scripts and other sites, and secure behind HTTPS', async () => {

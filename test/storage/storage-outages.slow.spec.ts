@@ -16,7 +16,7 @@ import { scenario } from '#support/hosts/scenario.js';
 import { destroySession } from '#support/hosts/session-jobs.js';
 import type { SessionHost } from '#support/hosts/session-host.js';
 
-const IS_AWAY = 'the outbox does not take logouts; a crash would lose those in memory';
+const IS_AWAY = 'the storage does not take logouts; a crash would lose those in memory';
 const scene = scenario();
 
 /** Of all apps of a test: Nest has one logger in a process. */
@@ -83,7 +83,7 @@ describe('an app whose storage is away', () => {
       flaky.state = outage;
       await running.logOutAndDeliver('alice');
       await running.logOutAndDeliver('bob');
-      expect(await running.problems()).toEqual(['the outbox cannot be read', IS_AWAY]);
+      expect(await running.problems()).toEqual(['the storage cannot be read', IS_AWAY]);
       expect(await running.app.get(DebateSpaceOutbox).stats()).toMatchObject({ degraded: true });
 
       const recovered = firstEvent(running.app, 'storage-recovered');
@@ -98,7 +98,9 @@ describe('an app whose storage is away', () => {
       ]);
       expect(running.of('storage-recovered')).toHaveLength(1);
       expect(linesWith('does not take logouts')).toEqual([
-        expect.stringMatching(/they are delivered from memory, which a crash would lose$/),
+        expect.stringMatching(
+          /they are delivered from memory, which a crash would lose, and requests for erasures fail$/,
+        ),
       ]);
       expect(linesWith('takes logouts again')).toHaveLength(1);
     },
@@ -123,7 +125,7 @@ describe('an app whose storage is away', () => {
     for (const uid of ['alice', 'bob']) await running.logOut(uid);
     flaky.state = 'up';
     await scene.stop();
-    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 2, lost: false });
+    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 2, lost: 0 });
     expect(scene.service.received.logouts).toEqual([]);
 
     await scene.service.comeBack();
@@ -140,8 +142,8 @@ describe('an app whose storage is away', () => {
     flaky.state = 'failing';
     await running.logOut('alice');
     await scene.stop();
-    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 1, lost: true });
-    expect(linesWith('1 logouts were not delivered before the shutdown and are lost')).toHaveLength(1);
+    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 1, lost: 1 });
+    expect(linesWith('1 of 1 logouts that were not delivered before the shutdown are lost')).toHaveLength(1);
   });
 
   it('rejects a request for an erasure with its reference, and keeps a logout in memory', async () => {
@@ -201,6 +203,46 @@ for (const kind of databaseServers) {
           expect(event).toMatchObject({ cause: 'it did not answer in time' });
         expect(running.of('storage-emptied')).toEqual([]);
       }
+    });
+
+    it('starts while the server does not answer, and works from its tables when it does', async () => {
+      place = await server.place();
+      await server.crash();
+      const running = await Running.start(place.engine);
+      expect(linesWith('does not take logouts')).toHaveLength(1);
+      expect(await running.problems()).toEqual(['the storage cannot be read', IS_AWAY]);
+      const request = { uid: 'alice', mode: 'delete', reference: 'case 1' } as const;
+      const erasures = running.app.get(DebateSpaceErasures);
+      const refused = { code: 'ERR_DEBATE_SPACE_STORAGE', reference: 'case 1', unreachable: true };
+      await expect(erasures.request(request)).rejects.toMatchObject(refused);
+      await running.logOutAndDeliver('bob');
+      const recovered = firstEvent(running.app, 'storage-recovered');
+      await server.restart();
+      await recovered;
+      expect(await running.problems()).toEqual([]);
+      const finished = firstEvent(running.app, 'erasure-finished');
+      await erasures.request(request);
+      expect(await finished).toMatchObject({ reference: 'case 1' });
+      await running.logOutAndDeliver('carol');
+      expect(running.of('fault')).toEqual([]);
+    });
+
+    it('tells the service of at most 2 % of 600 logouts twice that come while the table is locked', async () => {
+      const [running] = await startTwo();
+      const { app } = running;
+      const unlock = await server.lock(place.tables[0] ?? '');
+      const uids = Array.from({ length: 600 }, (_, n) => `user-${n}`);
+      for (let n = 0; n < uids.length; n += 20)
+        await Promise.all(uids.slice(n, n + 20).map((uid) => app.get(DebateSpaceService).logoutUser(uid)));
+      const recovered = firstEvent(app, 'storage-recovered');
+      await unlock();
+      await recovered;
+      await running.logOut('afterwards');
+      await scene.service.received.waitFor('logout', { count: 601, timeoutMs: 60_000 });
+      await scene.stop();
+      const { logouts } = scene.service.received;
+      expect(new Set(logouts).size).toBe(601);
+      expect(logouts.length - 601).toBeLessThanOrEqual(12);
     });
 
     it.each(['all of its tables', 'the table of the jobs'])(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { PassThrough, Readable } from 'node:stream';
-import { Output } from './output.js';
+import { Output, pasteable, records } from './output.js';
 import { progressDisplay } from './progress.js';
 import { Scene } from './testing/command-line.js';
 
@@ -27,7 +28,10 @@ describe('a stdout that cannot be written', () => {
 
   it.each(['ENOSPC', 'EPIPE'])('does not hide why the command itself failed (%s)', async (stdoutError) => {
     const { code, err } = await scene.run('users find dora --json', { stdoutError });
-    expect([code, err]).toEqual([1, expect.stringContaining('The service lists no user of this uid.')]);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('The user is not found: the service lists no user of this uid.'),
+    ]);
     scene.service.faults.add({ operation: 'list', kind: 'status', status: 403 });
     expect(await scene.run('users list --json', { stdoutError })).toMatchObject({ code: 4 });
   });
@@ -70,6 +74,33 @@ describe('a control character of the service', () => {
     expect(stderr.read()).toBe(`${harmless}\n${harmless}\n`);
     expect(stdout.read()).toBe(`${harmless}\nHEADING\n${harmless}\n`);
   });
+});
+
+describe('a command that is printed to be pasted', () => {
+  it.each([
+    'TICKET-7',
+    'TICKET-7 $(touch x)',
+    '`id`',
+    "it's",
+    '"',
+    '-rf',
+    '~',
+    '*',
+    '#',
+    '!x',
+    'Zoë; ls',
+    '\\',
+    '',
+  ])('passes the argument %j through a shell', (reference) => {
+    const command = pasteable('erasures', 'resume', reference).replace(/^npx debate-space/, "printf '%s\\n'");
+    const words = execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }).split('\n');
+    expect(words.slice(0, -1).filter((word) => word !== '--')).toEqual(['erasures', 'resume', reference]);
+  });
+});
+
+it('a hint of the storage stays on its line', () => {
+  const text = records([{ id: 1, hint: 'repair it\n  → run \u2028this' } as never]);
+  expect(text.split(/[\n\u2028]/)).toHaveLength(3);
 });
 
 describe('the progress', () => {

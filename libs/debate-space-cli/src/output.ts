@@ -4,8 +4,8 @@ import { codeOf, Failure } from './failure.js';
 import { textInVariables, variables } from './settings.js';
 
 /**
- * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; what it says
- * beside the answer goes to stderr. Text of the service never reaches a terminal with its control characters.
+ * Prints the answer of a command to stdout, for people or – with `--json` – as JSON and nothing else. Everything else goes to
+ * stderr. Text of the service never reaches a terminal with its control characters.
  */
 export class Output {
   /** Whether the answer is JSON. */
@@ -120,11 +120,11 @@ export function messageOf(error: unknown): string {
   const message = operation === undefined ? error.message : error.message.replace(`${operation}: `, '');
   switch (codeOf(error)) {
     case 'ERR_DEBATE_SPACE_NO_ACCOUNTS':
-      return 'None of the first users is in the list of accounts, so every user would be an orphan. Check the file and its --column; if there really is no account, add --allow-no-match.';
+      return 'The list of accounts has no account of the first users, so every user would be an orphan. Check the file and its --column; if the users really have no account, add --allow-no-match.';
     case 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE':
-      return 'There is no erasure of this reference; see: debate-space erasures list';
+      return 'The reference is not found; see: npx debate-space erasures list';
     case 'ERR_DEBATE_SPACE_NETWORK':
-      return `Cannot reach the debate space${/ \(\w+\)/.exec(message)?.[0] ?? ''}. Check ${variables.authUrl}, or run: debate-space doctor`;
+      return `Cannot reach the debate space${/ \(\w+\)/.exec(message)?.[0] ?? ''}. Check ${variables.authUrl}, or run: npx debate-space doctor`;
     case 'ERR_DEBATE_SPACE_STORAGE':
       return `${textInVariables(message)}. Compare ${variables.storage} with the storage of your app.`;
     default:
@@ -159,7 +159,7 @@ export function records(items: readonly (object & { readonly hint?: string })[])
   const lines = table([names.map((name) => words(name).toUpperCase()), ...rows]).split('\n');
   const hinted = lines.map((line, n) => {
     const { hint } = items[n - 1] ?? {}; // none for the names
-    return hint === undefined ? line : `${line}\n  → ${textInVariables(hint)}`;
+    return hint === undefined ? line : `${line}\n  → ${shown(textInVariables(hint))}`;
   });
   return hinted.join('\n');
 }
@@ -169,17 +169,32 @@ function words(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** A value on one line and without control characters, those of the text direction among them. */
+/** Steers a terminal, breaks a line, or turns its text around. */
+const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+
+/** A value of the service, of the storage or of a file on one line, with nothing in it that steers a terminal. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (value instanceof Date) return value.toISOString().replace(/\.\d{3}/, '');
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
+  return text.replaceAll(STEERING, '\uFFFD');
 }
 
-/** Lines without the characters by which the service, or a file, could steer the terminal or turn its text around. */
-function printable(text: string): string {
-  return text.replaceAll(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
+/** Lines, each like {@link shown}. All that is printed for people goes through it. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\n\t]/gu, (character) => character.replace(STEERING, '\uFFFD'));
+}
+
+/** A word that a POSIX shell takes as it is. */
+export function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  return `'${shown(word).replaceAll("'", "'\\''")}'`;
+}
+
+/** A command of this command line that can be pasted into a shell. */
+export function pasteable(group: string, name: string, argument: string): string {
+  const end = argument.startsWith('-') ? '-- ' : ''; // it is not an option
+  return `npx debate-space ${group} ${name} ${end}${quoted(argument)}`;
 }
 
 /** Such as `3 d 4 h`, `2 min 5 s`. */

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { DebateSpaceOptionsError, OptionProblem, StorageEngine } from 'nestjs-debate-space';
 import type { CliContext } from './cli-context.js';
 import { codeOf, Failure } from './failure.js';
-import type { Output } from './output.js';
+import { shown, type Output } from './output.js';
 import { inVariables, textInVariables, variables, type Settings, type StorageSetting } from './settings.js';
 
 /** What a command does its work with. */
@@ -11,15 +11,22 @@ export type Plugin = Awaited<ReturnType<typeof boot>>;
 interface PluginNeeds {
   /** Whether this process sends what waits in the storage; otherwise it only reads and writes there. */
   readonly worker?: boolean;
-  /** Whether the storage must be one that outlives the command. */
+  /** What it works on in the storage of an app, in which it is a guest: the app's options are not known here. */
+  readonly guest?: NonNullable<StorageEngine['guest']>;
+  /** Whether the storage must outlive the command. */
   readonly shared?: boolean;
 }
 
 /** What the command is configured with is missing or wrong. */
 export class InvalidConfiguration extends Failure {
   constructor(readonly problems: readonly OptionProblem[]) {
-    const list = problems.map(({ option, problem, hint }) => `  - ${option} ${problem}; hint: ${hint}\n`);
-    super('configuration', `Invalid configuration:\n${list.join('')}\`debate-space doctor\` checks more.`);
+    const list = problems.map(
+      ({ option, problem, hint }) => `  - ${shown(`${option} ${problem}; hint: ${hint}`)}\n`,
+    );
+    super(
+      'configuration',
+      `Invalid configuration:\n${list.join('')}\`npx debate-space doctor\` checks more.`,
+    );
   }
 }
 
@@ -38,7 +45,7 @@ const NO_FILE =
 /** Boots the plugin without a server, works with it, and closes it whatever happens. Help and version load neither it nor NestJS. */
 export async function withPlugin<T>(
   { output, settings }: CliContext,
-  { worker = false, shared = false }: PluginNeeds,
+  { worker = false, shared = false, guest = { kinds: [] } }: PluginNeeds,
   work: (plugin: Plugin) => Promise<T>,
 ): Promise<T> {
   if (settings.problems.length > 0) throw new InvalidConfiguration(settings.problems);
@@ -50,7 +57,8 @@ export async function withPlugin<T>(
     );
   const { engine, close } = await connectStorage(settings.storage);
   try {
-    const plugin = await boot(settings, engine, worker || isMemory, output); // what waits in memory has nobody else to send it
+    const storage = isMemory ? engine : { ...engine, guest };
+    const plugin = await boot(settings, storage, worker || isMemory, output); // what waits in memory has nobody else to send it
     return await work(plugin).finally(() => plugin.app.close());
   } catch (error) {
     if (codeOf(error) !== 'ERR_DEBATE_SPACE_OPTIONS') throw error;
@@ -63,12 +71,13 @@ export async function withPlugin<T>(
 async function boot({ options }: Settings, storage: StorageEngine, worker: boolean, output: Output) {
   const { NestFactory } = await import('@nestjs/core');
   const plugin = await import('nestjs-debate-space');
-  /** What the plugin warns of, beside the command's answer. */
+  /** The warnings of the plugin go to stderr. */
   const note =
     (level: string) =>
     (message: unknown, ...more: readonly unknown[]) => {
       // Nest logs what it throws as well.
-      if (!more.includes('ExceptionHandler')) output.note(`${level}: ${textInVariables(String(message))}`);
+      if (!more.includes('ExceptionHandler'))
+        output.note(`${level}: ${shown(textInVariables(String(message)))}`);
     };
   const logger = { log: () => undefined, warn: note('warning'), error: note('error') };
   const logout = { storageTimeoutMs: STORE_WITHIN_MS };
@@ -92,7 +101,7 @@ async function connectStorage({ engine, url, schema, prefix }: StorageSetting): 
   if (engine === 'memory') return { engine: (await import('nestjs-debate-space')).memoryStorage() };
   if (engine === 'sqlite') {
     const { size } = await stat(url).catch(() => ({ size: 0 }));
-    if (size === 0) throw unusable(`: there is no storage in ${url}`, NO_FILE);
+    if (size === 0) throw unusable(`: no storage is found in ${url}`, NO_FILE);
     return { engine: (await import('nestjs-debate-space/sqlite')).sqliteStorage({ path: url }) };
   }
   try {

@@ -1,10 +1,11 @@
 import type { CliIo } from './cli-context.js';
+import { printable } from './output.js';
 
 /** Shows how far long work has come. */
 export interface ProgressDisplay {
   /** @param detail such as the speed */
   readonly show: (done: number, total: number, detail: string) => void;
-  /** A line beside it. */
+  /** A line of its own. */
   readonly note: (text: string) => void;
   readonly end: () => void;
 }
@@ -22,7 +23,7 @@ export async function progressDisplay({ stderr }: Pick<CliIo, 'stderr'>): Promis
   return {
     show: (done, total, detail) => {
       only.setTotal(total);
-      only.update(done, { detail });
+      only.update(done, { detail: printable(detail) });
     },
     note: (text) => {
       bars.log(`${text}\n`);
@@ -34,15 +35,15 @@ export async function progressDisplay({ stderr }: Pick<CliIo, 'stderr'>): Promis
 }
 
 function lines(stderr: CliIo['stderr']): ProgressDisplay {
-  let told = -1;
-  let toldAt = -Infinity;
-  const note = (text: string) => void stderr.write(`${text}\n`);
+  let shownTenth = -1;
+  let shownAt = -Infinity;
+  const note = (text: string) => void stderr.write(`${printable(text)}\n`);
   return {
     show: (done, total, detail) => {
       const tenth = total === 0 ? 10 : Math.floor((10 * done) / total);
-      if (tenth === told && performance.now() - toldAt < LINE_EVERY_MS) return;
-      told = tenth;
-      toldAt = performance.now();
+      if (tenth === shownTenth && performance.now() - shownAt < LINE_EVERY_MS) return;
+      shownTenth = tenth;
+      shownAt = performance.now();
       note(`${done} of ${total}${detail}`);
     },
     note,

@@ -66,8 +66,10 @@ function buildProgram(cli: CliContext): Command {
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => cli.io.stdout.write(text),
-      writeErr: (text) => cli.io.stderr.write(text),
+      writeOut: (text) => cli.io.stdout.write(text), // help, which is ours
+      writeErr: (text) => {
+        cli.output.note(text.trimEnd()); // quotes the arguments
+      },
     })
     .on('option:json', () => {
       cli.output.json = true;

@@ -27,6 +27,7 @@ describe('a list of uids', () => {
     ['a text', 'users.txt', 'ada\n\n  \r\nben\rada', { ada: 1, ben: 4 }],
     ['a text with a byte order mark', 'users.TXT', '\uFEFFada\nben\nada', { ada: 1, ben: 2 }],
     ['a CSV', 'users.csv', 'name,uid\nA,ada\n,\n"B,\nb",ben\nA,ada\n', { ada: 2, ben: 5 }],
+    ['NDJSON', 'users.ndjson', '{"uid":"ada","n":1}\n\n{"uid":7}\r\n{"uid":"ada"}', { ada: 1, 7: 3 }],
     ['a CSV with a byte order mark', 'users.csv', '\uFEFFuid\r\nada\r\nben\r\nada\r\n', { ada: 2, ben: 3 }],
   ])('reads %s, without empty lines and duplicates', async (_, file, text, uids) => {
     await scene.write(file, text);
@@ -47,12 +48,12 @@ describe('a list of uids', () => {
     expect(piped).toEqual({ cleo: 1 });
   });
 
-  it('is refused with the line of each uid that is none, and without what is in it', async () => {
+  it('is refused with the line of each value that cannot be a uid, and without what is in it', async () => {
     await scene.write('users.csv', 'uid,name\nada,A\n..,secret\n,secret\nundefined,secret\n');
     const refused = await read({ file: 'users.csv' }).catch((error: unknown) => error);
     expect(refused).toMatchObject({ exitCode: 2 });
     expect(String(refused)).toMatch(
-      /users\.csv: line 3: the uid has a dot segment\n.*line 4: the uid is empty\n.*line 5: the uid is the text of/,
+      /users\.csv: line 3: the uid has a dot segment\n.*line 4: it has no uid.*\n.*line 5: the uid is the text of/,
     );
     expect(String(refused)).not.toContain('secret');
   });
@@ -86,10 +87,26 @@ describe('a list of uids', () => {
     ],
     ['the text of an object', 'users.txt', '{"uid":"ada"}\n', 'line 1: the uid is the text of a JSON object'],
     [
+      'a line that is too long',
+      'users.txt',
+      `ada\n${'"'.repeat(1_000_000)}\n`,
+      'line 2: the uid is longer than 1,024',
+    ],
+    [
+      'a long line in Base64',
+      'users.txt',
+      `eyJ${'Ii'.repeat(500_000)}`,
+      'line 1: the uid is longer than 1,024',
+    ],
+    ['a line that is no JSON', 'users.ndjson', '{"uid":"ada"}\nsecret\n', 'line 2 is not a JSON object'],
+    ['an array of JSON', 'users.jsonl', '["ada"]', 'line 1 is not a JSON object'],
+    ['an anonymized user', 'users.ndjson', '{"uid":null}', 'line 1: it has no uid'],
+    ['a number that JavaScript rounds', 'users.ndjson', '{"uid":9007199254740993}', 'beyond 2^53 - 1'],
+    [
       'a table of a spreadsheet',
       'users.xlsx',
       'ada',
-      'The format of users.xlsx is not known: add --format csv|lines',
+      'The format of users.xlsx is unknown: add --format csv|lines|ndjson',
     ],
   ])('is refused when there is %s', async (_what, file, text, problem) => {
     await scene.write(file, text);

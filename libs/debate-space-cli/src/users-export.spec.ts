@@ -4,6 +4,7 @@ import type { DebateSpaceUser } from 'nestjs-debate-space';
 import { readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { readUids } from './uid-list.js';
 import { usersText, writeNewFile, type ExportOptions } from './users-export.js';
 import { Scene } from './testing/command-line.js';
 
@@ -64,6 +65,38 @@ describe('users as CSV', () => {
       expect([header?.[7], row?.[0], row?.[7]]).toEqual([`'${formula}`, `'${formula}`, `a${formula}`]);
     },
   );
+});
+
+describe('an exported list', () => {
+  const scene = new Scene([]);
+  const formulas = ['=cmd', '+48123', '-1', '@bob', '＝1', "'@bob", "''=x", "'ada", "'"];
+  const uids = [
+    ...formulas,
+    ' ada ',
+    'a"b',
+    'a,b',
+    'a;b',
+    '"',
+    '007',
+    'Zoë 🦊',
+    '\uFEFFada',
+    'a\u2028b',
+    '\\N',
+  ];
+
+  it.each(['csv', 'ndjson'] as const)('is read back with the very uids, as %s', async (format) => {
+    const users = uids.map((uid) => ({ uid, '=bio': `=1+1\r\n"${uid}"\r` }));
+    await scene.write(`users.${format}`, (await piecesOf(users, { format })).join(''));
+    const source = {
+      folder: scene.folder,
+      stdin: Readable.from([]),
+      interrupted: new AbortController().signal,
+    };
+    const read = await readUids({ file: `users.${format}` }, source);
+    expect([...read.keys()]).toEqual(uids);
+    const column = readUids({ file: `users.${format}`, column: '=bio' }, source);
+    await expect(column).rejects.toThrow('has control characters'); // the column was found
+  });
 });
 
 describe('the text of users', () => {

@@ -5,8 +5,9 @@ import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { DebateSpaceService, DebateSpaceUser, UserFilters } from 'nestjs-debate-space';
 import type { CliContext } from './cli-context.js';
+import { withFormulaMark } from './csv-cells.js';
 import { codeOf, Failure } from './failure.js';
-import { counted } from './output.js';
+import { counted, shown } from './output.js';
 import { progressDisplay } from './progress.js';
 
 export interface ExportOptions {
@@ -56,7 +57,7 @@ export async function exportUsers(
     if (count > 0) output.note(`Stopped after ${counted(count, 'user')}; no part of the export is kept.`);
     throw error;
   }
-  output.answer({ users: count, file: path }, `${count} users written to ${path}`);
+  output.answer({ users: count, file: path }, `${counted(count, 'user')} written to ${shown(path)}`);
 }
 
 /** The users as text, a piece for every 100 users. */
@@ -105,9 +106,7 @@ async function csv(columns?: readonly string[]): Promise<(users: readonly Debate
     const text = stringify(rows, {
       columns: columns ? [...known] : [...known, MORE],
       header,
-      // A spreadsheet would take some cells for formulas. csv-stringify puts a `'` before most; OWASP names two beginnings more.
-      escape_formulas: true,
-      cast: { string: (cell) => (/^[\0\n]/.test(cell) ? `'${cell}` : cell), boolean: String },
+      cast: { string: withFormulaMark, boolean: String },
     });
     header = false;
     return text;
@@ -119,7 +118,7 @@ async function csv(columns?: readonly string[]): Promise<(users: readonly Debate
  * nothing is left when anything fails.
  */
 export async function writeNewFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
-  const taken = new Failure('failed', `${path} exists; name another file.`);
+  const taken = new Failure('failed', `${shown(path)} exists; name another file.`);
   const temporary = join(dirname(path), `.debate-space-${randomUUID()}`);
   const removeAtExit = (): void => {
     rmSync(temporary, { force: true }); // a second Ctrl-C ends the process immediately
@@ -130,7 +129,7 @@ export async function writeNewFile(path: string, write: (file: FileHandle) => Pr
     if (await lstat(path).catch(() => undefined)) throw taken;
     file = await open(temporary, 'wx', 0o600);
     await write(file);
-    // Rename would replace a file that got the name meanwhile.
+    // Rename would replace a file that has got the name in the meantime.
     await link(temporary, path).catch((error: unknown) => {
       if (!NO_HARD_LINKS.has(codeOf(error))) throw error;
       return copyFile(temporary, path, constants.COPYFILE_EXCL);
@@ -138,7 +137,7 @@ export async function writeNewFile(path: string, write: (file: FileHandle) => Pr
   } catch (error) {
     if (codeOf(error) === 'EEXIST') throw taken;
     if (!(error instanceof Error && 'syscall' in error)) throw error;
-    throw new Failure('failed', `${path} cannot be written (${codeOf(error)}).`);
+    throw new Failure('failed', `${shown(path)} cannot be written (${codeOf(error)}).`);
   } finally {
     await file?.close();
     await rm(temporary, { force: true });

@@ -13,6 +13,8 @@ export interface SimulatorOptions {
   port?: number;
   /** Address to listen on. Default `127.0.0.1`. */
   host?: string;
+  /** Further names under which clients reach it, such as that of a container. Default: none. All others are refused. */
+  hostNames?: readonly string[];
   /** The API key (section 1), which is also the `client_id` of section 4.1. Default: the demo one. */
   apiKey?: string;
   /** The secret key (section 1): `client_secret` of section 4.1 and key of section 5. Default: the demo one. */
@@ -58,6 +60,7 @@ export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
   const settings: SimulatorSettings = {
     port: options.port ?? 0,
     host: options.host ?? '127.0.0.1',
+    hostNames: options.hostNames ?? [],
     apiKey: options.apiKey ?? DEMO_CREDENTIALS.apiKey,
     secretKey: options.secretKey ?? DEMO_CREDENTIALS.secretKey,
     applicationName: options.applicationName ?? DEMO_CREDENTIALS.applicationName,

@@ -18,7 +18,7 @@ export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'canceled';
  */
 export type EndReason = SessionEndReason | 'requested' | 'erasure';
 
-/** What every event of a logout has. */
+/** The common part of all events of a logout. */
 export interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */
   readonly id: string;
@@ -26,7 +26,7 @@ export interface LogoutEvent {
   readonly uid: string;
 }
 
-/** What every event of an attempt to deliver a logout has. */
+/** The common part of all events of an attempt to deliver a logout. */
 export interface AttemptEvent extends LogoutEvent {
   /** How many attempts there were, this one included. */
   readonly attempts: number;
@@ -34,19 +34,19 @@ export interface AttemptEvent extends LogoutEvent {
   readonly tookMs: number;
 }
 
-/** What every event of an erasure has: the reference and the mode, and no uid. */
+/** The common part of all events of an erasure: the reference and the mode, and no uid. */
 export interface ErasureEvent {
   readonly reference: string;
   readonly mode: ErasureMode;
 }
 
-/** What every event of one user's erasure has. */
+/** The common part of all events of one user's erasure. */
 export interface UserErasureEvent extends ErasureEvent {
   /** Keyed hash of the uid, as in the receipt. */
   readonly uidHash: string;
 }
 
-/** What happened. No event holds a key, a token, a cookie or a session id. */
+/** An event of the plugin. No event holds a key, a token, a cookie or a session id. */
 export type DebateSpaceEvent =
   | (LogoutEvent & { readonly type: 'session-ended'; readonly reason: EndReason })
   | (AttemptEvent & {
@@ -60,17 +60,29 @@ export type DebateSpaceEvent =
       readonly cause: string;
       /** Until the next attempt, at the earliest; while the service is down, one logout at a time is tried. */
       readonly delayMs: number;
+      /** Of a refusal that the command line leaves to the app, which may have other options: the most likely fix. */
+      readonly hint?: string;
     })
   | (AttemptEvent & {
       readonly type: 'logout-parked';
       readonly cause: string;
-      /** What is most likely to fix it. */
+      /** The most likely fix. */
       readonly hint: string;
     })
   /** Logouts are kept in memory only, because the storage does not take them: a crash now would lose them. */
   | { readonly type: 'storage-degraded'; readonly cause: string }
   /** The storage takes logouts again. */
   | { readonly type: 'storage-recovered' }
+  /**
+   * The storage did not answer when the app booted, and now it answers and cannot be used. Logouts stay in memory, and requests
+   * for erasures are rejected. Comes again with each try, once a minute.
+   */
+  | {
+      readonly type: 'storage-refused';
+      readonly problem: string;
+      /** How to fix it. */
+      readonly hint: string;
+    }
   /**
    * What the storage had accepted is gone: logouts and erasures that waited, receipts, history. Once in each process that
    * notices it; {@link DebateSpaceHealth} reports `degraded` until the process restarts.
@@ -90,7 +102,7 @@ export type DebateSpaceEvent =
       /** Of a reference or a receipt. */
       readonly reference?: string;
     }
-  /** So many users are to be erased; they are durable. */
+  /** The erasure of `total` users is stored. */
   | (ErasureEvent & {
       readonly type: 'erasure-requested';
       readonly requestedBy?: string | undefined;
@@ -120,12 +132,12 @@ export type DebateSpaceEvent =
       readonly cause: string;
       readonly hint: string;
     })
-  /** So many users of a reference are not erased yet, so many whole days after it was requested. */
+  /** `waiting` users of a reference are not erased yet, `days` whole days after it was requested. */
   | (ErasureEvent & { readonly type: 'erasure-overdue'; readonly waiting: number; readonly days: number })
   | (ErasureEvent & { readonly type: 'erasure-paused' | 'erasure-resumed' })
-  /** So many of a reference are given up; nothing was sent of them. */
+  /** `count` users of a reference will not be erased: nothing was sent for them. */
   | (ErasureEvent & { readonly type: 'erasure-canceled'; readonly count: number })
-  /** Nothing of the reference is left to do. */
+  /** Every user of the reference has a final outcome. */
   | (ErasureEvent & {
       readonly type: 'erasure-finished';
       readonly total: number;
@@ -134,28 +146,34 @@ export type DebateSpaceEvent =
       readonly vetoed: number;
       readonly canceled: number;
     })
-  /** The first erasure was requested, and the outbox keeps it in memory only. */
+  /** The first erasure was requested, and the storage is memory. */
   | { readonly type: 'erasures-in-memory' }
-  /** So many users were not erased when the app shut down, and are forgotten: the outbox kept them in memory. */
+  /** `count` users were not erased when the app shut down, and are forgotten: the storage is memory. */
   | { readonly type: 'erasures-dropped'; readonly count: number }
-  /** The service does not erase anybody at the moment; they wait. */
+  /** The service erases no user at the moment; the erasures wait. */
   | { readonly type: 'erasure-service-down'; readonly cause: string }
   | { readonly type: 'erasure-service-up' }
   /** The service requested a pause with `Retry-After`, in milliseconds, at most an hour. 429: fewer requests; 503: none. */
   | { readonly type: 'service-pause-requested'; readonly status: number; readonly pauseMs: number }
-  /** Something else than the logout route answers at its address, such as a maintenance page or a firewall; logouts wait. */
+  /** A maintenance page or a firewall, for example, answers at the address of the logout route; logouts wait. */
   | {
       readonly type: 'logout-route-unexpected';
       readonly address: string;
       /** Such as `302` or `403 with a web page`. */
       readonly cause: string;
-      /** What is most likely to fix it, if it lasts. */
+      /** The most likely fix, if it lasts. */
       readonly hint: string;
     }
   | { readonly type: 'service-down'; readonly cause: string }
   | { readonly type: 'service-up' }
-  /** Left when the app shut down; `lost` when the outbox keeps nothing beyond the process. */
-  | { readonly type: 'shutdown-incomplete'; readonly pending: number; readonly lost: boolean }
+  /** Logouts were not delivered before the app shut down. */
+  | {
+      readonly type: 'shutdown-incomplete';
+      /** How many, the lost ones included. */
+      readonly pending: number;
+      /** How many of them no storage has confirmed: they end with this process. The others wait for the next start. */
+      readonly lost: number;
+    }
   | { readonly type: 'session-store-found'; readonly store: string }
   /** The plugin misses ends because of how it is set up; once for each `code`. `message` has keys of sessions, no values. */
   | {
@@ -166,7 +184,7 @@ export type DebateSpaceEvent =
       /** The option to set. */
       readonly hint: string;
     }
-  /** Something of the host or of ours failed and was contained. */
+  /** A function of the host, or of this plugin, failed and was contained. */
   | {
       readonly type: 'fault';
       readonly where: string;

@@ -17,6 +17,7 @@ const problemOf = (uid: unknown): string =>
 describe('a uid', () => {
   const texts = [
     ...['alice', '42', '007', '1e21', '9007199254740993', '-1', ' ', ' ada ', 'Zoë', '李', '🦊'],
+    ...['x'.repeat(1_024), '{'.repeat(1_024)],
     ...[
       'ada@post.example',
       'auth0|65f1c0ffee65f1c0ffee0001',
@@ -72,16 +73,16 @@ describe('a uid', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['the text undefined', 'undefined', 'a value that is none'],
-    ['the text null', 'null', 'a value that is none'],
-    ['null between blanks', ' null\n', 'a value that is none'],
-    ['the text NaN', 'NaN', 'a value that is none'],
-    ['the text true', 'true', 'a value that is none'],
-    ['the text of an object', '[object Object]', 'a value that is none'],
-    ['the text of a promise, with a prefix', 'acme:[object Promise]', 'a value that is none'],
-    ['a method that was not called', 'getId() { return this.id; }', 'a value that is none'],
-    ['a function that was not called', 'async function getId(a) { return a; }', 'a value that is none'],
-    ['an arrow function that was not called', '(user) => user.id', 'a value that is none'],
+    ['the text undefined', 'undefined', 'a missing value'],
+    ['the text null', 'null', 'a missing value'],
+    ['null between blanks', ' null\n', 'a missing value'],
+    ['the text NaN', 'NaN', 'a missing value'],
+    ['the text true', 'true', 'a missing value'],
+    ['the text of an object', '[object Object]', 'a missing value'],
+    ['the text of a promise, with a prefix', 'acme:[object Promise]', 'a missing value'],
+    ['a method that was not called', 'getId() { return this.id; }', 'a missing value'],
+    ['a function that was not called', 'async function getId(a) { return a; }', 'a missing value'],
+    ['an arrow function that was not called', '(user) => user.id', 'a missing value'],
     ['a JSON array', JSON.stringify([SECRET]), 'JSON array'],
     ['a JSON array with numbers', ' [7]', 'JSON array'],
     ['a JWS', jws, 'a token'],
@@ -102,6 +103,9 @@ describe('a uid', () => {
     ['a number with an exponent', 1e21, 'beyond 2^53 - 1'],
     ['a number with a fraction', 4.2, 'a fraction'],
     ['a dot segment', 'a/../b', 'a dot segment'],
+    ['a long text', 'x'.repeat(1_025), 'longer than 1,024 characters'],
+    ['a long text of quotes in Base64', base64(`{${'"'.repeat(100_000)}`), 'longer than 1,024 characters'],
+    ['long JSON', JSON.stringify({ id: 7, note: 'x'.repeat(70_000) }), 'longer than 1,024 characters'],
     ['control characters', 'a\nb', 'control characters'],
     ['a lone surrogate', 'a\ud83d', 'a lone surrogate'],
   ])('may not be %s, wherever it comes from', (_what, value, problem) => {

@@ -1,11 +1,17 @@
-/** A value that stands where a uid should, and is none. */
+/** A value that cannot be a uid. */
 export class RefusedUid {
   /** @param problem the end of a sentence about the uid; it never repeats the value */
   constructor(readonly problem: string) {}
 }
 
-const NO_VALUE = 'is the text of a value that is none, such as undefined or [object Object]';
-/** What JavaScript and JSON write for a value that names nobody. Exactly so: people are called Null and True. */
+/** Characters as JavaScript's `length` counts them: UTF-16 code units. */
+export const MAX_UID_LENGTH = 1_024;
+const TOO_LONG = new RefusedUid('is longer than 1,024 characters');
+/** Of JSON in which a host keeps its user. */
+const MAX_JSON_LENGTH = 64 * 1_024;
+
+const NO_VALUE = 'is the text of a missing value or of an object, such as undefined or [object Object]';
+/** The texts that JavaScript and JSON write for a missing value. Exactly so: people are called Null and True. */
 const NO_VALUES: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', 'true', 'false']);
 /** What JSON text is, by its first character. */
 const JSON_KINDS: Readonly<Record<string, string>> = {
@@ -16,7 +22,7 @@ const JSON_KINDS: Readonly<Record<string, string>> = {
 /** `[object Object]`, also with a prefix, and the source of a function that was not called. */
 const OBJECT_OR_FUNCTION =
   /\[object \w+\]|^(?:async )?(?:function\b\*? ?)?[\w$]*\([^()]*\) ?(?:=>|\{)|^(?:async )?[\w$]+ => /;
-/** JSON with a prefix, cut off or URL-encoded, and what `util.inspect` prints. `{GUID}` and `[Team] Ann` are none. */
+/** JSON with a prefix, cut off or URL-encoded, and what `util.inspect` prints. `{GUID}` and `[Team] Ann` do not match. */
 const PART_OF_RECORD =
   /\{\s*\\*["']|^\s*\[\s*\\*["']|^[\s[]*\{\s*[\w$.-]+\s*[:=]|%(?:7b|5b)(?:%20|\+)*%(?:22|7b)/i;
 /** Most uids. None of the checks for single characters is needed. */
@@ -42,6 +48,7 @@ export function namedUid(value: unknown): string | RefusedUid {
 export function foundUid(user: unknown): string | RefusedUid | undefined {
   if (user === undefined || user === null) return undefined; // most of the places where a session may have its user
   if (user instanceof RefusedUid) return user;
+  if (typeof user === 'string' && user.length > MAX_JSON_LENGTH) return TOO_LONG;
   const json = typeof user === 'string' ? jsonIn(user) : undefined;
   if (json !== undefined) return foundUid(json);
   const own = ownUid(user);
@@ -55,7 +62,7 @@ export function hasDotSegment(text: string): boolean {
   return text.split(/[/\\]/).some((segment) => segment === '.' || segment === '..');
 }
 
-/** @returns `undefined` for what names nobody, such as `Number(undefined)` of a session without a user */
+/** @returns `undefined` for a value that cannot name a user, such as `Number(undefined)` of a session without a user */
 function ownUid(value: unknown): string | RefusedUid | undefined {
   if (typeof value === 'string') return value === '' ? undefined : (refusalOf(value) ?? value);
   if (typeof value === 'bigint' || Number.isSafeInteger(value)) return String(value);
@@ -71,6 +78,7 @@ function ownUid(value: unknown): string | RefusedUid | undefined {
 
 /** Decides most texts by their first character and `PLAIN`: this runs for each session that is loaded or saved. */
 function refusalOf(text: string): RefusedUid | undefined {
+  if (text.length > MAX_UID_LENGTH) return TOO_LONG; // first: the cost of every other check is bounded by it
   if (isTokenOrBase64(text)) return new RefusedUid('is a token such as a JWT, or JSON in Base64');
   if (PLAIN.test(text)) return NO_VALUES.has(text) ? new RefusedUid(NO_VALUE) : undefined;
   const trimmed = text.trim();
@@ -103,7 +111,7 @@ function isTokenOrBase64(text: string): boolean {
   if (!/^(?:[Bb]earer )?(?:e[wy]|W[wyz13])/.test(text)) return false;
   const [part = ''] = text.slice(text.indexOf(' ') + 1).split('.', 1);
   const decoded = Buffer.from(part, 'base64').toString().trim();
-  return /^[{[][^]*"[^]*[}\]]$/.test(decoded) && typeof parsed(decoded) === 'object';
+  return /^[{[]/.test(decoded) && decoded.includes('"') && typeof parsed(decoded) === 'object';
 }
 
 /** `undefined` when the text is not JSON. */

@@ -44,7 +44,7 @@ const refused = [
   [undefined, 'of type undefined'],
   [null, 'is null'],
   [4.2, 'a number with a fraction'],
-  ['null', 'the text of a value that is none'],
+  ['null', 'the text of a missing value'],
   ['["alice"]', 'the text of a JSON array'],
   ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2ln', 'a token'],
   [['alice'], 'of type object'],

@@ -9,8 +9,8 @@ import { ErasureControl } from '../../../libs/debate-space/src/erasure/erasure-c
 import { ErasureRepository } from '../../../libs/debate-space/src/erasure/erasure-repository.js';
 import { ErasureWorker } from '../../../libs/debate-space/src/erasure/erasure-worker.js';
 import type { DebateSpaceEvent, ErasureMode } from '../../../libs/debate-space/src/events.js';
-import { LogoutQueues } from '../../../libs/debate-space/src/logout/logout-queues.js';
 import { LogoutRepository } from '../../../libs/debate-space/src/logout/logout-repository.js';
+import { Logouts } from '../../../libs/debate-space/src/logout/logouts.js';
 import { Secret } from '../../../libs/debate-space/src/secrets/secret.js';
 import { Keyring } from '../../../libs/debate-space/src/secrets/keyring.js';
 import { LEASE_MS, type Storage } from '../../../libs/debate-space/src/storage/storage.js';
@@ -39,11 +39,12 @@ export class ErasureRoom {
   constructor(
     readonly storage: Storage,
     storageKeys: readonly string[] = ['a key'],
+    application = 'app',
   ) {
     const emit = (event: DebateSpaceEvent): void => void this.events.push(event);
     this.keyring = new Keyring(
       storageKeys.map((key) => new Secret(key)),
-      'app',
+      application,
     );
     this.repository = new ErasureRepository(storage, this.keyring, emit, 7 * DAY_MS);
     this.control = new ErasureControl(this.repository, emit);
@@ -68,10 +69,11 @@ export class ErasureRoom {
     const options = {
       concurrency: 4,
       giveUpAfterMs: GIVE_UP_AFTER_MS,
+      isGuest: false,
       overdueAgesMs: [7 * DAY_MS, 21 * DAY_MS],
     };
     const queue = new LogoutRepository(storage, this.keyring, DAY_MS);
-    const queues = new LogoutQueues(queue, undefined);
+    const queues = new Logouts(queue, undefined);
     this.worker = new ErasureWorker(options, emit, this.repository, attempt, { leftMs: 0 }, queues);
   }
 

@@ -8,6 +8,7 @@ import { memoryStorage } from '../../../libs/debate-space/src/storage/memory-sto
 import { mysqlStorage } from '../../../libs/debate-space/src/storage/mysql.js';
 import { postgresStorage } from '../../../libs/debate-space/src/storage/postgres.js';
 import type { HostFunctions } from '../../../libs/debate-space/src/storage/server-calls.js';
+import { openDriver } from '../../../libs/debate-space/src/storage/sqlite-file.js';
 import { sqliteStorage } from '../../../libs/debate-space/src/storage/sqlite.js';
 import type { HostTransaction, StorageEngine } from '../../../libs/debate-space/src/storage/storage.js';
 import { mariadbServer, startMariadb } from '../servers/mariadb.js';
@@ -24,6 +25,8 @@ export interface TableStorage {
   engine(): Promise<StorageEngine>;
   /** Where storages have `within`: commits what `work` does on a connection of the host's, or rolls it back if it rejects. */
   transaction?(work: (transaction: HostTransaction) => Promise<void>): Promise<void>;
+  /** Runs a statement past the storage, as somebody does who may write to its tables. Absent in memory. */
+  run?(text: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Closes pools, stops the server, removes the files. */
   stop(): Promise<void>;
 }
@@ -84,6 +87,7 @@ export function mariadbFunctions(pool: Pool): HostFunctions {
 interface Place {
   readonly engine: StorageEngine;
   transaction(work: (transaction: HostTransaction) => Promise<void>): Promise<void>;
+  run: NonNullable<TableStorage['run']>;
   stop(): Promise<void>;
 }
 
@@ -95,6 +99,7 @@ async function inPostgres(kind: 'pool' | 'functions'): Promise<Place> {
     engine: postgresStorage(kind === 'pool' ? { pool } : functions),
     transaction: (work) =>
       functions.transaction((query) => work({ query: (text, values = []) => query(text, values) })),
+    run: async (text) => (await pool.query<Record<string, unknown>>(text)).rows,
     stop: async () => {
       await pool.end();
       await server.stop();
@@ -114,6 +119,10 @@ async function inMariadb(kind: 'pool' | 'functions'): Promise<Place> {
     engine: mysqlStorage(kind === 'pool' ? { pool } : functions),
     transaction: (work) =>
       functions.transaction((query) => work({ query: (text, values = []) => query(text, values) })),
+    run: async (text) => {
+      const [rows] = await pool.query(text);
+      return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];
+    },
     stop: async () => {
       await pool.end();
       await server.stop();
@@ -134,6 +143,7 @@ function onServer(
     describe: describeThese,
     engine: async () => (await place()).engine,
     transaction: async (work) => (await place()).transaction(work),
+    run: async (text) => (await place()).run(text),
     stop: async () => {
       await (await starting)?.stop();
       starting = undefined;
@@ -150,6 +160,16 @@ function inSqlite(): TableStorage {
     engine: async () => {
       folder ??= await mkdtemp(join(tmpdir(), 'sqlite-'));
       return sqliteStorage({ path: join(folder, 'debate-space.db') });
+    },
+    run: async (text) => {
+      const driver = await openDriver(join(folder ?? '', 'debate-space.db'));
+      try {
+        if (/^SELECT/i.test(text)) return driver.prepare(text).all();
+        driver.exec(text);
+        return [];
+      } finally {
+        driver.close();
+      }
     },
     stop: async () => {
       if (folder !== undefined) await rm(folder, { recursive: true });

@@ -62,9 +62,9 @@ describe('erase', () => {
   });
 
   it.each([
-    ['--dry-run', {}, 'Nobody was found: the service knows none of the users'],
-    ['', { typed: 'delete 1' }, '(1 not found: the service knows none of them)'],
-    ['--yes', {}, 'Nobody was erased: the service knows none of the users'],
+    ['--dry-run', {}, 'Nobody was found: all users are not found'],
+    ['', { typed: 'delete 1' }, '(1 not found: all of them)'],
+    ['--yes', {}, 'Nobody was erased: all users are not found'],
   ])('ends with 9, and says so, when nobody is found (%s)', async (option, terminal, part) => {
     const { code, err } = await scene.run(`erase nobody --mode delete ${option}`.trim(), terminal);
     expect([code, err]).toEqual([9, expect.stringContaining(part)]);
@@ -133,7 +133,7 @@ describe('erase', () => {
     failing.mockRestore();
     expect(code).toBe(3);
     expect(err).toContain(
-      'It is unknown whether the list was stored. Go on: the same command with --reference case-1; nobody is erased twice.',
+      'It is unknown whether the list was stored. To continue: the same command with --reference case-1; nobody is erased twice.',
     );
   });
 
@@ -145,7 +145,7 @@ describe('erase', () => {
     interrupt();
     expect(await code).toBe(5);
     expect(JSON.parse(out())).toMatchObject({ reference: 'case-2', waiting: 2 });
-    expect(err()).toContain('Go on: the same command with --reference case-2');
+    expect(err()).toContain('To continue: the same command with --reference case-2');
     scene.service.faults.clear();
     expect(await scene.run(command)).toMatchObject({ code: 0 });
     expect(scene.uids).toEqual(['cleo']);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ErasureProgress, ErasureReceipt, ErasureStatus, RetryingErasure } from 'nestjs-debate-space';
 import { confirm, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, duration, fields, shown } from '../output.js';
+import { counted, duration, fields, pasteable, shown } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { progressDisplay } from '../progress.js';
 
@@ -87,7 +87,7 @@ export function addErasures(program: Command, cli: CliContext): void {
     .option('--yes', 'do not ask for confirmation')
     .action((reference: string, { yes = false }: { yes?: boolean }) =>
       steer('cancel', reference, async ({ waiting }) => {
-        const consequence = `${counted(waiting, 'user')} of ${reference} would not be erased, and the reference could not be used again.`;
+        const consequence = `${counted(waiting, 'user')} of ${shown(reference)} would not be erased, and the reference could not be used again.`;
         if (!yes) await confirm(cli, consequence, `cancel ${waiting}`);
       }),
     );
@@ -136,21 +136,21 @@ export function requireErased(status: ErasureStatus, left: string, { output }: C
   const { reference, waiting, done, notFound, failed, vetoed, canceled } = status;
   if (waiting > 0) throw new Failure('unfinished', left);
   if (failed > 0) {
-    const hint = `see the log, fix the cause, then: debate-space erasures retry ${reference}`;
+    const hint = `see the log, fix the cause, then: ${pasteable('erasures', 'retry', reference)}`;
     throw new Failure('unfinished', `${counted(failed, 'user')} could not be erased`, hint);
   }
   const reasons = { 'vetoed by erasure.beforeErase': vetoed, canceled, 'not found': notFound };
   const users = Object.entries(reasons).filter(([, count]) => count > 0);
   const text = `Not erased: ${users.map(([why, count]) => `${counted(count, 'user')} ${why}`).join(', ')}.`;
   if (vetoed > 0 || canceled > 0) throw new Failure(vetoed > 0 ? 'vetoed' : 'canceled', text);
-  if (notFound > 0 && done === 0) throw nobodyFound('Nobody was erased');
+  if (notFound > 0 && done === 0) throw allNotFound('Nobody was erased');
   if (notFound > 0) output.note(`${text} --dry-run names the lines.`);
 }
 
-/** @param result what a list came to of which the service knows no user */
-export function nobodyFound(result: string): Failure {
-  const hint = 'check the uids, and the column; who is erased already is not found again.';
-  return new Failure('notFound', `${result}: the service knows none of the users`, hint);
+/** @param result of a list whose users are all not found */
+export function allNotFound(result: string): Failure {
+  const hint = 'check the uids, and the column; a user who is erased already is not found again.';
+  return new Failure('notFound', `${result}: all users are not found`, hint);
 }
 
 /** A reference with its counts. */
@@ -165,10 +165,10 @@ export function statusText({ complete, retrying, ...status }: ErasureStatus): st
 /** What becomes of the users who are not erased yet, when a command ends that has only watched. */
 export function watchedText({ reference, state, complete, waiting }: ErasureStatus): string {
   const left = `${counted(waiting, 'user')} not erased yet.`;
-  const command = (name: string) => `debate-space erasures ${name} ${shown(reference)}`;
+  const command = (name: string) => pasteable('erasures', name, reference);
   if (!complete) return `${left} The list was not stored to its end: send it again, or: ${command('cancel')}`;
-  if (state === 'paused') return `${left} They are paused; to go on: ${command('resume')}`;
-  return `${left} This command only watched: your app goes on erasing them. To stop that: ${command('pause')} (or cancel). To watch again: ${command('status')} --watch`;
+  if (state === 'paused') return `${left} They are paused. To continue: ${command('resume')}`;
+  return `${left} This command only watched: your app continues to erase them. To stop that: ${command('pause')} (or cancel). To watch again: ${command('status')} --watch`;
 }
 
 /** How many users the work has ended for: nobody is left out by a cancellation or a failure. */

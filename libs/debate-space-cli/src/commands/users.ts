@@ -49,7 +49,8 @@ export function addUsers(program: Command, cli: CliContext): void {
       withService(async (service) => {
         // Without an end: a person who waits at a terminal can interrupt it.
         const found = await service.findUser(uid, { signal, maxPages: Number.MAX_SAFE_INTEGER });
-        if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
+        if (!found)
+          throw new Failure('failed', 'The user is not found: the service lists no user of this uid.');
         output.answer(found, table(Object.entries(found)));
       }),
     );
@@ -72,11 +73,11 @@ export function addUsers(program: Command, cli: CliContext): void {
     .description('the users whose account in your app is gone, as a list for erase --file')
     .requiredOption(
       '--accounts <file>',
-      'the uids of all accounts of your app: .csv or .txt, one a line; - is stdin',
+      'the uids of all accounts of your app: .csv, .ndjson, or .txt with one a line; - is stdin',
     )
     .addOption(new Option('--format <format>', 'of the file; default: by its extension').choices(UID_FORMATS))
-    .option('--column <name>', 'of a CSV; default: uid')
-    .option('--allow-no-match', 'go on when none of the first 100 users has an account')
+    .option('--column <name>', 'of a CSV, or the field of NDJSON; default: uid')
+    .option('--allow-no-match', 'continue when the first 100 users have no account')
     .action(async ({ accounts: file, format, column, allowNoMatch = false }: OrphansOptions) => {
       // Before anything is requested: an account that cannot be read would make its user an orphan.
       const accounts = await readUids({ file, format, column }, cli.io);
@@ -107,8 +108,8 @@ async function printOrphans(
   async function* lines(orphans: AsyncIterable<OrphanedUser>): AsyncGenerator<string> {
     for await (const user of orphans) {
       if (output.json) yield `${JSON.stringify(user)}\n`;
-      else if (typeof namedUid(user.uid) === 'string') yield `${user.uid}\n`;
-      else counts.unusable += 1; // a line break in it would name other users
+      else if (isLine(namedUid(user.uid))) yield `${user.uid}\n`;
+      else counts.unusable += 1; // a list of lines would name nobody, or somebody else
     }
   }
   const orphans = service.orphans(findAccounts, { signal, allowNoMatch });
@@ -116,7 +117,14 @@ async function printOrphans(
   if (!isWritten) return;
   output.note(`${counted(counts.users, 'user')} with a uid, ${counts.orphans} of them without an account.`);
   if (counts.unusable > 0)
-    output.note(`${counts.unusable} of these are left out: their uids cannot be erased. --json shows them.`);
+    output.note(
+      `${counts.unusable} of these are left out: their uids cannot stand in a list. --json shows them.`,
+    );
+}
+
+/** Whether the reader of a list of lines gets the very uid: it skips blanks, and a byte order mark at the beginning. */
+function isLine(uid: unknown): boolean {
+  return typeof uid === 'string' && uid.trim() !== '' && !uid.startsWith('\uFEFF');
 }
 
 function filter(text: string, earlier: Filters = {}): Filters {

@@ -15,7 +15,7 @@ export type Command =
   | { action: 'start'; options: SimulatorOptions };
 
 export const USAGE = `Usage: debate-space-simulator [flags]
-       debate-space-simulator MODE [--port N] [--host ADDRESS]   switches the one that runs there
+       debate-space-simulator MODE [--port N] [--host ADDRESS]   switches the simulator that runs there
 
 Modes:
 ${Object.entries(DEMO_MODES)
@@ -25,6 +25,7 @@ ${Object.entries(DEMO_MODES)
 Flags:
   --port N                 port to listen on, 0 for any (default 4010; env SIMULATOR_PORT)
   --host ADDRESS           address to listen on (default 127.0.0.1)
+  --host-name NAME         a name under which clients reach it, such as that of a container; may be repeated
   --api-key KEY            API key (env DEBATE_SPACE_API_KEY)
   --secret-key KEY         secret key (env DEBATE_SPACE_SECRET_KEY; a flag shows in process lists)
   --application-name NAME  application name (env DEBATE_SPACE_APPLICATION_NAME)
@@ -49,6 +50,7 @@ export function parseCommandLine(args: string[], env: NodeJS.ProcessEnv): Comman
   const options: SimulatorOptions = {
     port: number,
     host: flags.host,
+    hostNames: flags['host-name'],
     apiKey: flags['api-key'] ?? present(env.DEBATE_SPACE_API_KEY),
     secretKey: flags['secret-key'] ?? present(env.DEBATE_SPACE_SECRET_KEY),
     applicationName: flags['application-name'] ?? present(env.DEBATE_SPACE_APPLICATION_NAME),
@@ -66,6 +68,7 @@ function parsedArgs(args: string[]) {
       options: {
         port: { type: 'string' },
         host: { type: 'string' },
+        'host-name': { type: 'string', multiple: true },
         'api-key': { type: 'string' },
         'secret-key': { type: 'string' },
         'application-name': { type: 'string' },
@@ -77,7 +80,7 @@ function parsedArgs(args: string[]) {
     });
     const [mode, ...others] = positionals;
     if (others.length > 0 || (mode !== undefined && !isDemoMode(mode)))
-      throw new UsageError(`${positionals.join(' ')} is no mode.`);
+      throw new UsageError(`${positionals.join(' ')} is not a mode.`);
     return { flags: values, mode };
   } catch (error) {
     if (error instanceof UsageError) throw error;

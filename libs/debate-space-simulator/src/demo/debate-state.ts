@@ -42,13 +42,16 @@ export class EventStream {
     debate.on('change', send);
   }
 
-  /** Keeps the response open until its connection closes. */
-  connect(response: ServerResponse): void {
+  /**
+   * Keeps the response open until its connection closes.
+   * @param origin of a page on another port, whose scripts may read it
+   */
+  connect(response: ServerResponse, origin?: string): void {
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
-      // The page of a sample application on another port shows the state too.
-      'access-control-allow-origin': '*',
+      vary: 'origin',
+      ...(origin !== undefined && { 'access-control-allow-origin': origin }),
     });
     this.#viewers.add(response);
     response.once('close', () => this.#viewers.delete(response));

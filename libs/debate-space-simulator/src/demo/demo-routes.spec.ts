@@ -51,6 +51,11 @@ describe('a request to another host name', () => {
     ['GET', '/simulator/events'],
     ['POST', '/simulator/mode'],
     ['POST', '/simulator/sign-in'],
+    ['GET', '/api/v1/users?api_key=demo-api-key'],
+    ['DELETE', '/api/v1/users/u-1'],
+    ['POST', '/oauth/token'],
+    ['POST', '/auth/logout/demo'],
+    ['GET', '/elsewhere'],
   ])('is refused by %s %s, and says why', async (method, path) => {
     const sim = await start({ users: [{ uid: 'u-1' }] });
     for (const host of [
@@ -74,17 +79,20 @@ describe('a request to another host name', () => {
     },
   );
 
-  it('reaches the routes of the service: clients may know it by any name', async () => {
-    const sim = await start();
-    expect((await ask(`${sim.baseUrl}/users?api_key=demo-api-key`, 'debate.internal'))[0]).toBe(200);
+  it('is answered to a name that the simulator is told', async () => {
+    const sim = await start({ host: '::1', hostNames: ['Debate.internal', '10.0.0.7'] });
+    const path = `${sim.baseUrl}/users?api_key=demo-api-key`;
+    for (const host of ['debate.internal:4010', '10.0.0.7', '[::1]:1'])
+      expect([host, (await ask(path, host))[0]]).toEqual([host, 200]);
+    expect((await ask(path, 'other.internal'))[0]).toBe(403);
   });
 });
 
 describe('the event stream', () => {
-  it('sends the full state immediately and after each change, to any origin', async () => {
+  it('sends the full state immediately and after each change', async () => {
     const sim = await start({ users: [{ uid: 'u-1', first_name: 'F', last_name: 'L', contributions: 2 }] });
     const events = await openEvents(`${sim.url}/simulator/events`);
-    expect(events.response.headers.get('access-control-allow-origin')).toBe('*');
+    expect(events.response.headers.has('access-control-allow-origin')).toBe(false);
     expect(events.response.headers.get('content-type')).toContain('text/event-stream');
     const mode = 'normal';
     const users = [{ id: 1, uid: 'u-1', name: 'F L', contributions: 2 }];
@@ -100,6 +108,23 @@ describe('the event stream', () => {
       users: [{ id: 1, uid: null, name: null, contributions: 2 }],
     });
     await events.close();
+  });
+});
+
+describe('the event stream of a page of another origin', () => {
+  it.each([
+    ['http://127.0.0.1:3000', true],
+    ['https://localhost', true],
+    ['http://[::1]:3000', true],
+    ['http://evil.example', false],
+    ['http://localhost.evil.example', false],
+    ['null', false],
+  ])('%s may be read: %s', async (origin, isAllowed) => {
+    const sim = await start();
+    const sent = request(`${sim.url}/simulator/events`, { headers: { origin } });
+    const [response] = (await once(sent.end(), 'response')) as [IncomingMessage];
+    response.destroy();
+    expect(response.headers['access-control-allow-origin']).toBe(isAllowed ? origin : undefined);
   });
 });
 

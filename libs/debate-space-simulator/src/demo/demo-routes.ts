@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { Router, type RequestHandler } from 'express';
+import { Router } from 'express';
 import {
   jsonAnswer,
   type Answer,
@@ -11,12 +11,12 @@ import {
   readBody,
 } from '../service/http.js';
 import { sendAnswer } from '../faults/spoilt-answer.js';
+import { loopbackOrigin } from '../service/known-hosts.js';
 import type { DebateSessions } from '../state/debate-sessions.js';
 import { type SimulatedUsers, DeletedUidError, type NewUser } from '../state/users.js';
 import { debatePage } from './debate-page.js';
 import { type DemoModeSwitch, DEMO_MODES, isDemoMode, type DemoMode } from './demo-mode.js';
 import { debateState, type EventStream } from './debate-state.js';
-import { isIPv4 } from 'node:net';
 import { isJsonObject, type JsonObject } from '../logout-token.js';
 
 /** The page and what it needs. None of it is part of the interface, is recorded or meets a fault. */
@@ -29,8 +29,7 @@ export function demoRoutes(
 ): Router {
   const router = Router({ caseSensitive: true, strict: true });
 
-  router.use('/simulator', loopbackOnly);
-  router.get('/', loopbackOnly, (_request, response) => {
+  router.get('/', (_request, response) => {
     const nonce = randomBytes(16).toString('base64');
     const own = `'nonce-${nonce}'`;
     response.set({
@@ -42,8 +41,8 @@ export function demoRoutes(
     });
     response.end(debatePage(applicationName, nonce));
   });
-  router.get('/simulator/events', (_request, response) => {
-    events.connect(response);
+  router.get('/simulator/events', ({ headers }, response) => {
+    events.connect(response, loopbackOrigin(headers.origin));
   });
   router.get('/simulator/state', async (_request, response) => {
     await sendAnswer(
@@ -84,26 +83,6 @@ async function answerTo(request: IncomingMessage, act: (body: string) => void): 
     if (error instanceof DeletedUidError) return Refusal.of(409, error.message).answer;
     throw error;
   }
-}
-
-/**
- * Refuses requests to other host names than those of this machine. A site on the Internet can have its name resolve to
- * 127.0.0.1 (DNS rebinding): without this check, its scripts could read the page and steer the simulator.
- */
-export const loopbackOnly: RequestHandler = async (request, response, next) => {
-  if (isLoopback(request.headers.host ?? '')) next();
-  else await sendAnswer(response, REFUSAL.answer);
-};
-
-const REFUSAL = Refusal.of(403, 'The page of the simulator answers to localhost, 127.0.0.1 and [::1] only');
-
-/** @param host with or without a port */
-function isLoopback(host: string): boolean {
-  const url = `http://${host}`;
-  if (!URL.canParse(url)) return false;
-  const { hostname } = new URL(url);
-  if (isIPv4(hostname)) return hostname.startsWith('127.');
-  return hostname === '[::1]' || /(^|\.)localhost$/.test(hostname);
 }
 
 /**

@@ -14,6 +14,7 @@ import type { SimulatorSettings } from '../simulator-options.js';
 import type { DebateSessions } from '../state/debate-sessions.js';
 import { contractRoute, type Perform, type RouteSurroundings } from './contract-route.js';
 import { Refusal } from './http.js';
+import { knownHosts } from './known-hosts.js';
 
 // A CommonJS module that is a function: Node gives it as the default. The test runner of a host that compiles without
 // `esModuleInterop` gives the function itself.
@@ -51,6 +52,7 @@ export function serviceApp(settings: SimulatorSettings, parts: ServiceParts): Ex
     response.setHeader('date', new Date(clock.nowMs()).toUTCString());
     next();
   });
+  app.use(knownHosts([settings.host, ...settings.hostNames]));
   app.use(demoRoutes(settings.applicationName, demo, users, debate, events));
   app.post('/oauth/token', route('token', obtainToken(settings, tokens)));
   app.post('/api/v1/users/:uid/anonymize', route('anonymize', anonymizeUser(authorization, users)));

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { ErasureProblems } from '../erasure/erasure-repository.js';
 import type { OutboxStats } from './debate-space-outbox.js';
 
 const empty: OutboxStats = {
@@ -12,21 +13,21 @@ const empty: OutboxStats = {
 
 interface Parts {
   readonly stats?: () => Promise<OutboxStats>;
-  readonly overdueMs?: () => Promise<number | undefined>;
-  /** `undefined`: the process has no worker. */
-  readonly stalledMs?: number | undefined;
+  readonly problems?: () => Promise<ErasureProblems | undefined>;
+  readonly refusal?: string;
+  readonly stalledMs?: number;
   readonly unverified?: number;
 }
 
 /** Loaded in each test, so that it imports the Terminus of the test. */
-async function healthOf({ stats, overdueMs, stalledMs, unverified = 0 }: Parts = {}) {
+async function healthOf({ stats, problems, refusal, stalledMs = 0, unverified = 0 }: Parts = {}) {
   const { DebateSpaceHealth } = await import('./debate-space-health.js');
   return new DebateSpaceHealth({
     outbox: { stats: stats ?? (() => Promise.resolve(empty)) },
-    erasures: { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)), unverified },
+    erasures: { problems: problems ?? (() => Promise.resolve(undefined)), unverified },
     pause: { leftMs: 0 },
-    watch: { isEmptied: false },
-    runner: stalledMs === undefined ? undefined : { stalledMs },
+    watch: { isEmptied: false, refusal },
+    workers: { stalledMs },
   });
 }
 
@@ -51,21 +52,41 @@ describe('the health', () => {
   it('is known after five seconds, although neither the logouts nor the erasures can be read', async () => {
     const health = await healthOf({
       stats: () => new Promise((resolve) => setTimeout(resolve, 5_000, { ...empty, unreadableMs: 0 })),
-      overdueMs: () => new Promise(() => undefined),
+      problems: () => new Promise(() => undefined),
     });
     jest.useFakeTimers();
     const report = health.check();
     await jest.advanceTimersByTimeAsync(5_000);
-    expect(await report).toMatchObject({ state: 'degraded', problems: ['the outbox cannot be read'] });
+    expect(await report).toMatchObject({ state: 'degraded', problems: ['the storage cannot be read'] });
   });
 
   it.each([
-    [undefined, 'up'],
+    [0, 'up'],
     [59_000, 'up'],
     [61_000, 'degraded'],
     [16 * 60_000, 'down'],
   ])('of jobs that have not run for %p ms is %s', async (stalledMs, state) => {
     expect((await (await healthOf({ stalledMs })).check()).state).toBe(state);
+  });
+
+  it('is degraded by one parked erasure, long before it is overdue', async () => {
+    const parked = { parked: 1, overdueMs: undefined };
+    const health = await healthOf({ problems: () => Promise.resolve(parked) });
+    expect(await health.check()).toMatchObject({
+      state: 'degraded',
+      problems: ['1 erasures are parked; see: npx debate-space erasures list'],
+    });
+  });
+
+  it('names the reason why a storage that answers again cannot be used', async () => {
+    const health = await healthOf({
+      refusal: 'Postgres failed (28P01: wrong user or password)',
+      stats: () => Promise.resolve({ ...empty, unreadableMs: 0, degraded: true }),
+    });
+    expect((await health.check()).problems).toEqual([
+      'the storage cannot be used: Postgres failed (28P01: wrong user or password)',
+      'the storage does not take logouts; a crash would lose those in memory',
+    ]);
   });
 
   it('is thrown as the HealthCheckError of Terminus 10 when it is down', async () => {

@@ -1,6 +1,5 @@
 import { withTimeout } from '../async/with-timeout.js';
-import type { ErasureRepository } from '../erasure/erasure-repository.js';
-import type { JobRunner } from '../jobs/job-runner.js';
+import type { ErasureProblems, ErasureRepository } from '../erasure/erasure-repository.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { StorageWatch } from '../storage/storage-watch.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
@@ -32,15 +31,16 @@ export type HealthIndicatorResult = Record<string, { status: 'up' | 'down' } & R
 /** @internal */
 export interface HealthParts {
   readonly outbox: Pick<DebateSpaceOutbox, 'stats'>;
-  readonly erasures: Pick<ErasureRepository, 'overdueMs' | 'unverified'>;
+  readonly erasures: Pick<ErasureRepository, 'problems' | 'unverified'>;
   readonly pause: Pick<ServicePause, 'leftMs'>;
-  readonly watch: Pick<StorageWatch, 'isEmptied'>;
-  /** Absent in a process without a worker. */
-  readonly runner: Pick<JobRunner, 'stalledMs'> | undefined;
+  readonly watch: Pick<StorageWatch, 'isEmptied' | 'refusal'>;
+  /** The lanes of this process. */
+  readonly workers: { readonly stalledMs: number };
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const OVERDUE_TIMEOUT_MS = 5_000;
+const STORAGE_TIMEOUT_MS = 5_000;
+const NO_PROBLEMS: ErasureProblems = { parked: 0, overdueMs: undefined };
 
 /**
  * Whether this app stores and executes logouts and erasures. Sends no request to the service. Injectable.
@@ -53,20 +53,21 @@ export class DebateSpaceHealth {
     this.#parts = parts;
   }
 
-  /** Never rejects, and takes five seconds at most. */
+  /** Never rejects, and takes five seconds at most: a storage that has not answered by then counts as unreadable. */
   async check({
     degradedAfterMs = 60_000,
     downAfterMs = 15 * 60_000,
   }: DebateSpaceHealthOptions = {}): Promise<DebateSpaceHealthReport> {
-    const { outbox, erasures, pause, watch, runner } = this.#parts;
-    const [stats, oldestErasureMs] = await Promise.all([
+    const { outbox, erasures, pause, watch, workers } = this.#parts;
+    const [stats, { parked: parkedErasures, overdueMs } = NO_PROBLEMS] = await Promise.all([
       outbox.stats(),
-      withTimeout(erasures.overdueMs(), OVERDUE_TIMEOUT_MS, undefined),
+      withTimeout(erasures.problems(), STORAGE_TIMEOUT_MS, undefined),
     ]);
     const { oldestPendingMs: oldest = 0, unreadableMs, parked, degraded, serviceDown } = stats;
-    const stalledMs = runner?.stalledMs ?? 0;
+    const { stalledMs } = workers;
     const problems: string[] = [];
-    if (unreadableMs !== undefined) problems.push('the outbox cannot be read');
+    if (watch.refusal !== undefined) problems.push(`the storage cannot be used: ${watch.refusal}`);
+    else if (unreadableMs !== undefined) problems.push('the storage cannot be read');
     else if (stalledMs > degradedAfterMs)
       problems.push('the jobs of this process do not run; see the log, then restart the app');
     if (watch.isEmptied)
@@ -76,10 +77,12 @@ export class DebateSpaceHealth {
     if (serviceDown) problems.push('the service does not take logouts');
     if (pause.leftMs > 0)
       problems.push(`the service requested a pause, which ends in ${Math.ceil(pause.leftMs / 1000)} s`);
-    if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
+    if (degraded) problems.push('the storage does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see: npx debate-space outbox parked`);
-    if (oldestErasureMs !== undefined) {
-      const days = Math.floor(oldestErasureMs / DAY_MS);
+    if (parkedErasures > 0)
+      problems.push(`${parkedErasures} erasures are parked; see: npx debate-space erasures list`);
+    if (overdueMs !== undefined) {
+      const days = Math.floor(overdueMs / DAY_MS);
       problems.push(`an erasure is overdue, requested ${days} days ago; see: npx debate-space erasures list`);
     }
     if (erasures.unverified > 0)

@@ -1,9 +1,10 @@
-import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
-import type { JobRunner } from '../jobs/job-runner.js';
+import { withTimeout } from '../async/with-timeout.js';
 import { invalidArgument } from '../errors.js';
-import type { LogoutQueues } from '../logout/logout-queues.js';
+import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { LogoutCounts, LogoutHistoryEntry, ParkedLogout } from '../logout/logout-repository.js';
-import type { StorageEngine, StorageWarning } from '../storage/storage.js';
+import type { Logouts } from '../logout/logouts.js';
+import type { JobLane } from '../jobs/job-lane.js';
+import type { OpenStorage, StorageEngine, StorageWarning } from '../storage/storage.js';
 import type { StorageWatch } from '../storage/storage-watch.js';
 import { acceptedUid } from '../uid.js';
 import { namedUid } from '../uid-rule.js';
@@ -13,21 +14,26 @@ export interface OutboxStats extends LogoutCounts {
   readonly engine: string;
   /** Whether what waits outlives the process. */
   readonly durable: boolean;
-  /** Whether ends are noted in memory only, because the engine does not take them. */
+  /** Whether logouts are kept in memory only, because the storage does not take them. */
   readonly degraded: boolean;
-  /** Whether this process has seen the service fail last. */
+  /** Whether the last requests of this process to the service failed. */
   readonly serviceDown: boolean;
   /** For how long reads of the storage have failed, in milliseconds; absent when they succeed. */
   readonly unreadableMs?: number;
 }
 
+/** @internal */
 export interface OutboxParts {
-  readonly queues: LogoutQueues;
-  readonly watch: Pick<StorageWatch, 'isDegraded'>;
   readonly engine: Pick<StorageEngine, 'name' | 'durable'>;
-  readonly warnings: readonly StorageWarning[];
+  readonly opened: Pick<OpenStorage, 'warnings'>;
+  readonly watch: Pick<StorageWatch, 'isDegraded'>;
+  readonly logouts: Logouts;
   readonly breaker: CircuitBreaker;
-  readonly runner: Pick<JobRunner, 'workOff' | 'wake'>;
+  readonly workers: {
+    readonly stored: Pick<JobLane, 'wake'>;
+    readonly memory: Pick<JobLane, 'wake'> | undefined;
+    workOff(ms: number, signal?: AbortSignal): Promise<boolean>;
+  };
 }
 
 /** For how long `drain` may deliver. */
@@ -45,6 +51,7 @@ export interface DrainedStats extends OutboxStats {
 }
 
 const MAX_LISTED = 1000;
+const STORAGE_TIMEOUT_MS = 5_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The logouts that wait, for operators. Injectable. */
@@ -54,35 +61,43 @@ export class DebateSpaceOutbox {
   /** Calls at the same time are one drain. */
   #draining: Promise<boolean> | undefined;
 
+  /** @internal */
   constructor(parts: OutboxParts) {
     this.#parts = parts;
   }
 
-  /** Settings of the storage that an operator should change, as they were at boot. */
+  /** Settings of the storage that an operator should change, as they were when it was opened. */
   get warnings(): readonly StorageWarning[] {
-    return this.#parts.warnings;
+    return this.#parts.opened.warnings;
   }
 
-  /** Never rejects: when the storage cannot be read, it returns what is in memory. */
+  /** Never rejects: when the storage does not answer within five seconds, it counts the logouts in memory only. */
   async stats(): Promise<OutboxStats> {
-    const { engine, queues, watch, breaker } = this.#parts;
+    const { engine, watch, logouts, breaker } = this.#parts;
     const { name, durable } = engine;
-    const known = { engine: name, durable, degraded: watch.isDegraded, serviceDown: breaker.isOpen };
-    try {
-      const counts = await queues.counts();
+    const known = {
+      engine: name,
+      durable,
+      degraded: watch.isDegraded,
+      serviceDown: breaker.isOpen,
+    };
+    const counting = logouts.counts().catch(() => undefined);
+    const counts = await withTimeout(counting, STORAGE_TIMEOUT_MS, undefined);
+    if (counts) {
       this.#unreadableSince = undefined;
       return { ...known, ...counts };
-    } catch {
-      this.#unreadableSince ??= performance.now();
-      const unreadableMs = performance.now() - this.#unreadableSince;
-      return { ...known, ...(await queues.memoryCounts()), unreadableMs };
     }
+    this.#unreadableSince ??= performance.now();
+    const unreadableMs = performance.now() - this.#unreadableSince;
+    return { ...known, ...(await logouts.memoryCounts()), unreadableMs };
   }
 
   /**
-   * The parked logouts, the longest parked first.
+   * The parked logouts, the longest parked first. Those that this process keeps in memory, because the storage did not take
+   * them, come before all others; while the storage cannot be read, they are all that is returned.
    * @param page `limit`: 1 to 1000, default 100; `skip`: how many to leave out, default 0
    * @throws {InvalidArgumentError} before anything is read
+   * @throws {StorageError} when the storage cannot be read, and no parked logout is in memory
    */
   async parked(
     page: { readonly limit?: number; readonly skip?: number } = {},
@@ -93,7 +108,7 @@ export class DebateSpaceOutbox {
     }
     if (!Number.isInteger(skip) || skip < 0)
       throw invalidArgument('parked', 'skip must be a whole number from 0');
-    return this.#parts.queues.stored.parked(limit, skip);
+    return this.#parts.logouts.parked(limit, skip);
   }
 
   /**
@@ -103,25 +118,27 @@ export class DebateSpaceOutbox {
    */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
     const user = acceptedUid(namedUid(uid), 'history');
-    return this.#parts.queues.history(user);
+    return this.#parts.logouts.history(user);
   }
 
   /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
   async retry(id: string): Promise<boolean> {
-    const isRetried = await this.#parts.queues.stored.storage.retryLogout(id);
-    if (isRetried) this.#parts.runner.wake('logout');
+    const { logouts, workers } = this.#parts;
+    const isRetried = await logouts.retry(id);
+    workers.stored.wake();
+    workers.memory?.wake();
     return isRetried;
   }
 
   /**
-   * Delivers what is due in the storage, although `worker` is `false`: logouts first, then erasures within the rate limit. For
-   * serverless functions and cron (docs/deploying.md). Requests that are under way when the time is over may still arrive; they
+   * Delivers the logouts that are due in the storage, and erases the users that are due within the rate limit, although
+   * `worker` is `false`. For serverless functions and cron (docs/deploying.md). Requests that are under way when the time is over may still arrive; they
    * are due again 30 s after their lease began. The shutdown of the app ends it, too: what is sent by then gets its answer.
    * @returns when nothing is due any more, or when the time is over
    * @throws {InvalidArgumentError} for a `timeoutMs` out of range, and with `memoryStorage()`, which other processes cannot fill
    */
   async drain({ timeoutMs = 10_000, signal }: DrainOptions = {}): Promise<DrainedStats> {
-    const { engine, runner } = this.#parts;
+    const { engine, workers } = this.#parts;
     if (!engine.durable)
       throw invalidArgument(
         'drain',
@@ -129,7 +146,7 @@ export class DebateSpaceOutbox {
       );
     if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMER_MS)
       throw invalidArgument('drain', `timeoutMs must be a whole number from 1 to ${MAX_TIMER_MS}`);
-    this.#draining ??= runner.workOff(timeoutMs, signal).finally(() => {
+    this.#draining ??= workers.workOff(timeoutMs, signal).finally(() => {
       this.#draining = undefined;
     });
     const isDone = await this.#draining;
@@ -139,6 +156,6 @@ export class DebateSpaceOutbox {
 
   /** Gives up a parked logout. @returns whether there was one of this id */
   async discard(id: string): Promise<boolean> {
-    return this.#parts.queues.stored.storage.discardLogout(id);
+    return this.#parts.logouts.discard(id);
   }
 }

@@ -121,6 +121,16 @@ describe('an attempt at an erasure', () => {
     expect(steps).toEqual(['slot', 'beforeErase', 'logout', 'mark as sending', 'erase']);
   });
 
+  it('logs the user out under an id by which the service finds no receipt', async () => {
+    const ids: string[] = [];
+    const send = ({ id }: { readonly id: string }) => {
+      ids.push(id);
+      return Promise.resolve({ status: 200 });
+    };
+    for (let n = 0; n < 2; n += 1) await attempt({ logouts: { send } });
+    expect(new Set([...ids, claim.subject]).size).toBe(3);
+  });
+
   it.each([
     ['the host vetoes', { beforeErase: () => ({ veto: 'a lawsuit' }) }, yes],
     ['beforeErase throws', { beforeErase: () => Promise.reject(new RangeError('of the host')) }, yes],

@@ -10,9 +10,8 @@ import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
 import { NOT_FOUND } from '../service/http/status-table.js';
 import type { NoSlot } from '../service/rate-limiter.js';
 import type { Claim } from '../storage/storage.js';
-import type { BeforeErase, PendingErasure } from './erasure.js';
+import type { BeforeErase, ErasureEnd, PendingErasure } from './erasure.js';
 import type { ErasureCalls } from './erasure-calls.js';
-import type { ErasureEnd } from './erasure-receipt.js';
 
 /** Called immediately before the request is sent; `false` breaks the attempt off. */
 export type MarkSending = () => Promise<boolean>;

@@ -1,12 +1,7 @@
 import * as v from 'valibot';
 import type { Keyring } from '../secrets/keyring.js';
-import { erasureId, type Erasure, type ErasureOutcome, type Job } from '../storage/storage.js';
+import { erasureId, type Erasure, type Job } from '../storage/storage.js';
 import type { ErasureReceipt } from './erasure.js';
-
-/** How one user's erasure ends. */
-export type ErasureEnd = Readonly<Pick<ErasureReceipt, 'status' | 'loggedOut' | 'reason'>> & {
-  readonly outcome: ErasureOutcome;
-};
 
 const MARK_LENGTH = 22;
 

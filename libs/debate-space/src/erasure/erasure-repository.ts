@@ -18,8 +18,8 @@ import {
   type ReferenceStatus,
   type Storage,
 } from '../storage/storage.js';
-import type { ErasureReceipt, ErasureStatus, PendingErasure } from './erasure.js';
-import { receiptOf, receiptText, type ErasureEnd } from './erasure-receipt.js';
+import type { ErasureEnd, ErasureReceipt, ErasureStatus, PendingErasure } from './erasure.js';
+import { receiptOf, receiptText } from './erasure-receipt.js';
 import { retryingOf, statusOf } from './erasure-status.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
@@ -43,6 +43,13 @@ export interface OpenErasure {
   readonly mode: ErasureMode;
   /** Whether it will be executed as things stand: genuine, neither paused, parked, canceled nor part of an incomplete list. */
   readonly running: boolean;
+}
+
+/** The erasures that somebody should look at. */
+export interface ErasureProblems {
+  readonly parked: number;
+  /** The age of the oldest reference that is not finished, in milliseconds, when it is overdue. */
+  readonly overdueMs: number | undefined;
 }
 
 /** A request for the erasure of a user or a list, without the uids. */
@@ -355,12 +362,12 @@ export class ErasureRepository {
     return waiting + parked;
   }
 
-  /** @returns the age of the oldest reference that is not finished, in milliseconds, when it is overdue; never rejects */
-  async overdueMs(): Promise<number | undefined> {
+  /** The erasures that somebody should look at; `undefined` when the storage does not answer. Never rejects. */
+  async problems(): Promise<ErasureProblems | undefined> {
     try {
-      const { oldestAt = Infinity } = await this.storage.counts('erasure');
+      const { parked, oldestAt = Infinity } = await this.storage.counts('erasure');
       const ageMs = Date.now() - oldestAt;
-      return ageMs > this.overdueAfterMs ? ageMs : undefined;
+      return { parked, overdueMs: ageMs > this.overdueAfterMs ? ageMs : undefined };
     } catch {
       return undefined; // the outbox reports a storage that cannot be reached
     }

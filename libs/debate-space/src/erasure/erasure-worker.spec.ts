@@ -3,7 +3,7 @@ import { Clocks } from '#support/clocks.js';
 import { DAY_MS, ErasureRoom, GIVE_UP_AFTER_MS } from '#support/service/erasure-room.js';
 import { RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
-import { erasureId, LEASE_MS, type Claim, type Reference } from '../storage/storage.js';
+import { LEASE_MS, type Claim } from '../storage/storage.js';
 
 const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
 const failing = (error: Error) => (): never => {
@@ -34,11 +34,6 @@ async function claim(): Promise<Claim> {
   const [claimed] = (await storage.claim('erasure', 1)).claims;
   if (!claimed) throw new Error('nothing is due');
   return claimed;
-}
-
-function referenceOf({ reference }: Claim): Reference {
-  if (!reference) throw new Error('a claim of an erasure has a reference');
-  return reference;
 }
 
 describe('the erasure of a user', () => {
@@ -290,40 +285,7 @@ describe('an erasure that fails for too long', () => {
   });
 });
 
-describe('an erasure that somebody without a key has changed', () => {
-  const expectParked = async (changed: Claim): Promise<void> => {
-    room.events.length = 0;
-    await room.worker.execute(changed);
-    expect(room.sent).toEqual([]);
-    const hint: unknown = expect.stringContaining('storageKey');
-    expect(room.events.at(-1)).toMatchObject({ type: 'erasure-parked', cause: 'unreadable', hint });
-  };
-
-  it('is parked when its mode is another', async () => {
-    await room.ask('r', ['alice'], 'anonymize');
-    const claimed = await claim();
-    await expectParked({ ...claimed, reference: { ...referenceOf(claimed), mode: 'delete' } });
-    expect(await room.status('r')).toMatchObject({ failed: 1, waiting: 0 });
-    expect(await room.control.cancel('r')).toMatchObject({ state: 'canceled', canceled: 1 });
-  });
-
-  it('is parked when it was moved to another reference', async () => {
-    await room.ask('r', ['alice']);
-    const claimed = await claim();
-    const moved = { ...referenceOf(claimed), reference: 'other' };
-    await expectParked({ ...claimed, reference: moved });
-    await expectParked({ ...claimed, reference: moved, id: erasureId('other', claimed.subject) });
-  });
-
-  it('is parked when it has the uid of another user, or of a logout', async () => {
-    await room.ask('r', ['alice']);
-    const claimed = await claim();
-    const { id, subject } = claimed;
-    const other = erasureId('r', room.keyring.hash('erasure', 'bob'));
-    await expectParked({ ...claimed, sealed: room.keyring.seal('bob', 'erasure', other, subject, 'delete') });
-    await expectParked({ ...claimed, sealed: room.keyring.seal('alice', 'logout', id, subject, 'delete') });
-  });
-
+describe('an erasure that no storage key vouches for', () => {
   it('is parked while its key is missing, and executed when the key is back', async () => {
     await room.ask('r', ['alice']);
     const stranger = new ErasureRoom(storage, ['another key']);
@@ -333,25 +295,43 @@ describe('an erasure that somebody without a key has changed', () => {
     await room.work();
     expect(room.sent).toEqual(['delete alice']);
   });
+
+  it('is found by the maintenance though nobody claims it, reported once, and may be canceled only', async () => {
+    await room.ask('r', ['alice']);
+    const found = await storage.reference('r');
+    if (!found) throw new Error('no such reference');
+    await storage.setPaused(found, true, 'a mark of somebody else');
+    for (let n = 0; n < 2; n += 1) {
+      await room.worker.maintain();
+      clocks.advance(60_000);
+    }
+    expect(room.events).toEqual([{ type: 'record-unverified', record: 'reference', reference: 'r' }]);
+    expect(room.repository.unverified).toBe(1);
+    expect(await room.control.resume('r')).toMatchObject({ state: 'unverified', waiting: 1 });
+    const code = 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
+    await expect(room.ask('r', ['bob'])).rejects.toMatchObject({ code });
+    expect(await room.control.cancel('r')).toMatchObject({ state: 'unverified', canceled: 1, waiting: 0 });
+    expect(room.repository.unverified).toBe(0);
+  });
 });
 
 describe('a reference that is overdue', () => {
   it('is reported once for each age, over all processes', async () => {
     await room.ask('r', ['alice']);
     await room.worker.maintain();
-    expect(await room.repository.overdueMs()).toBeUndefined();
+    expect(await room.repository.problems()).toEqual({ parked: 0 });
     clocks.advance(7 * DAY_MS + 1);
     await Promise.all([room.worker.maintain(), other.worker.maintain()]);
     const reported = () => [...room.events, ...other.events];
     expect(reported()).toEqual([
       { type: 'erasure-overdue', reference: 'r', mode: 'delete', waiting: 1, days: 7 },
     ]);
-    expect(await room.repository.overdueMs()).toBe(7 * DAY_MS + 1);
+    expect(await room.repository.problems()).toMatchObject({ overdueMs: 7 * DAY_MS + 1 });
     expect(await room.status('r')).toMatchObject({ state: 'overdue' });
     clocks.advance(15 * DAY_MS);
     await room.worker.maintain();
     await room.work();
     expect(reported()).toMatchObject([{ days: 7 }, { days: 22 }, { type: 'erasure-done' }, {}]);
-    expect(await room.repository.overdueMs()).toBeUndefined();
+    expect(await room.repository.problems()).toEqual({ parked: 0 });
   });
 });

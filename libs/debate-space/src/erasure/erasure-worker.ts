@@ -1,13 +1,12 @@
 import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
-import type { JobLaneOptions } from '../jobs/job-lane.js';
-import type { LogoutQueues } from '../logout/logout-queues.js';
+import type { JobWork } from '../jobs/job-lane.js';
+import type { Logouts } from '../logout/logouts.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { Claim, Storage } from '../storage/storage.js';
-import type { PendingErasure } from './erasure.js';
+import type { ErasureEnd, PendingErasure } from './erasure.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
-import type { ErasureEnd } from './erasure-receipt.js';
 import type { ErasureRepository, JobProgress } from './erasure-repository.js';
 import { finishedEvent, openOf } from './erasure-status.js';
 
@@ -18,21 +17,28 @@ const AFTER_THE_DELETION_MS = 60_000;
 /** An erasure that was paused, or waited behind a long list, may be too old at its first attempt: it has three in a row. */
 const LATE_FAILURES = 2;
 const LATE_DELAY_MS = 1_000;
+/** When a guest leaves the next attempt to the app. */
+const LEFT_TO_THE_APP_MS = 10_000;
 const DAY_MS = 86_400_000;
 const VERIFY_MS = 60_000;
 
 export interface WorkerOptions {
   readonly concurrency: number;
   readonly giveUpAfterMs: number;
+  /** Whether this process has no options of the app, and so must not give up its erasures: see {@link Guest}. */
+  readonly isGuest: boolean;
+  /** The only list that a guest works on. */
+  readonly only?: string | undefined;
   /** Ages in milliseconds at which a reference that is not finished is reported as overdue, ascending. */
   readonly overdueAgesMs: readonly number[];
 }
 
 /** Erasures as jobs: makes an attempt, and records its result. */
-export class ErasureWorker implements JobLaneOptions {
+export class ErasureWorker implements JobWork {
   readonly kind = 'erasure';
   /** A claim takes no more than may begin: under the rate limit they would only wait in this process. */
   readonly batch = 1;
+  readonly only: string | undefined;
   readonly breaker: CircuitBreaker;
   readonly storage: Storage;
   readonly #containment: Containment;
@@ -44,9 +50,10 @@ export class ErasureWorker implements JobLaneOptions {
     private readonly repository: ErasureRepository,
     private readonly attempt: Pick<ErasureAttempt, 'make'>,
     private readonly pause: Pick<ServicePause, 'leftMs'>,
-    private readonly logouts: Pick<LogoutQueues, 'forget'>,
+    private readonly logouts: Pick<Logouts, 'forget'>,
   ) {
     this.storage = repository.storage;
+    this.only = options.only;
     this.#containment = new Containment(emit);
     const onChange = (state: 'open' | 'closed', cause: string): void => {
       emit(state === 'open' ? { type: 'erasure-service-down', cause } : { type: 'erasure-service-up' });
@@ -59,25 +66,25 @@ export class ErasureWorker implements JobLaneOptions {
     return this.pause.leftMs;
   }
 
-  async execute(claim: Claim): Promise<void> {
+  async execute(claim: Claim): Promise<number | undefined> {
     const startedAt = performance.now();
     const { repository } = this;
     const erasure = repository.open(claim);
-    if (!erasure) {
-      await this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);
-      return;
+    if (!erasure && this.options.isGuest) return this.#postpone(claim, LEFT_TO_THE_APP_MS, progressOf(claim));
+    if (!erasure) return this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);
+    if (claim.reference?.paused) {
+      await this.storage.giveBack([claim]); // the process that had claimed it died before the pause
+      return undefined;
     }
-    // The process that had claimed it died before the pause.
-    if (claim.reference?.paused) return this.storage.giveBack([claim]);
     if (claim.reference?.canceled && claim.uncertain === undefined)
       return this.#cancelRest(erasure.reference);
     if (await this.#isToBeDeleted(erasure))
-      return repository.retry(claim, AFTER_THE_DELETION_MS, progressOf(claim));
+      return this.#postpone(claim, AFTER_THE_DELETION_MS, progressOf(claim));
     const markSending = async (): Promise<boolean> =>
       !(await this.#isToBeDeleted(erasure)) && (await repository.markSending(claim));
     const result = await this.attempt.make(erasure, claim, markSending);
-    if ('outcome' in result) await this.#finish(claim, erasure, result);
-    else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - startedAt);
+    if ('outcome' in result) return this.#finish(claim, erasure, result);
+    return this.#tryAgain(claim, result, claim.ageMs + performance.now() - startedAt);
   }
 
   /** Reports overdue references, over all processes once for each reference and age, and verifies some references. */
@@ -112,12 +119,12 @@ export class ErasureWorker implements JobLaneOptions {
   }
 
   /** A process that died has left the rest of a canceled reference. */
-  async #cancelRest(reference: string): Promise<void> {
+  async #cancelRest(reference: string): Promise<undefined> {
     const finished = await this.repository.cancel(reference);
     if (finished) this.emit(finishedEvent(finished));
   }
 
-  async #finish(claim: Claim, { uid, mode, reference }: PendingErasure, end: ErasureEnd): Promise<void> {
+  async #finish(claim: Claim, { uid, mode, reference }: PendingErasure, end: ErasureEnd): Promise<undefined> {
     const { outcome, status, loggedOut, reason = '' } = end;
     const { repository, emit } = this;
     const attempts = claim.attempts + Number(outcome !== 'vetoed');
@@ -133,21 +140,28 @@ export class ErasureWorker implements JobLaneOptions {
     if (finished) emit(finishedEvent(finished));
   }
 
-  async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<void> {
+  async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<number | undefined> {
     const { cause, others, brokenOff, delayMs, hint } = failed;
     const progress = progressOf(claim, failed);
     // The next process need not wait for the end of the lease.
-    if (brokenOff) return this.repository.retry(claim, 0, progress);
+    if (brokenOff) return this.#postpone(claim, 0, progress);
     if (others === 'held-up') this.breaker.record('failure', cause);
     if (others === 'slower') this.breaker.rest(delayMs);
-    const isLate = ageMs >= this.options.giveUpAfterMs;
+    const isLate = !this.options.isGuest && ageMs >= this.options.giveUpAfterMs;
     if (isLate && claim.failures >= LATE_FAILURES) return this.#park(claim, progress, cause, hint);
     const retryMs = isLate ? Math.min(delayMs, LATE_DELAY_MS) : delayMs;
-    await this.repository.retry(claim, retryMs, progress);
+    await this.#postpone(claim, retryMs, progress);
     this.emit({ type: 'erasure-retrying', ...this.#about(claim, progress), cause, delayMs: retryMs });
+    return retryMs;
   }
 
-  async #park(claim: Claim, progress: JobProgress, cause: string, hint: string): Promise<void> {
+  /** @returns `delayMs` */
+  async #postpone(claim: Claim, delayMs: number, progress: JobProgress): Promise<number> {
+    await this.repository.retry(claim, delayMs, progress);
+    return delayMs;
+  }
+
+  async #park(claim: Claim, progress: JobProgress, cause: string, hint: string): Promise<undefined> {
     await this.repository.park(claim, hint, { ...progress, cause });
     this.emit({ type: 'erasure-parked', ...this.#about(claim, progress), cause, hint });
   }

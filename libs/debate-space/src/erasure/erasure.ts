@@ -117,3 +117,8 @@ export type BeforeErase = (erasure: PendingErasure) => BeforeEraseAnswer | Promi
 /** What `erasure.beforeErase` answers: nothing to agree, `{ veto: reason }` to forbid the erasure for good. */
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a hook that returns nothing agrees
 export type BeforeEraseAnswer = void | undefined | { readonly veto: string };
+
+/** How one user's erasure ends. Here, because the types of users of the package must not import valibot. @internal */
+export type ErasureEnd = Readonly<Pick<ErasureReceipt, 'status' | 'loggedOut' | 'reason'>> & {
+  readonly outcome: ErasureOutcome;
+};

@@ -91,7 +91,7 @@ describe('a source of uids', () => {
       { item: 1, uid: 'ada' },
       { item: 2, problem: 'the uid has a dot segment' },
       { item: 3, uid: '7' },
-      { item: 4, problem: expect.stringContaining('the text of a value that is none') },
+      { item: 4, problem: expect.stringContaining('the text of a missing value') },
       { item: 5, uid: 'ben' },
     ]);
   });

@@ -1,172 +1,283 @@
-import { withTimeout } from '../async/with-timeout.js';
-import type { Claim, JobKind, Storage } from '../storage/storage.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BootContext } from '../async/boot-context.js';
+import { Periodic } from '../async/periodic.js';
+import { LEASE_MS, type Claim, type JobKind, type Storage } from '../storage/storage.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
-import { WorkLoop } from './work-loop.js';
 
-/** When to claim again if other processes hold the rows that are due. */
-const CLAIM_AGAIN_MS = 100;
-/** How often a lane that yields looks whether it may start jobs. */
-const LOOK_AGAIN_MS = 100;
+const HEARTBEAT_MS = LEASE_MS / 3;
 /** How often a lane looks for jobs that other processes have added, and for the end of a pause. */
 const POLL_MS = 1_500;
-/** How long a lane yields to earlier lanes, or waits for their storage, before it starts jobs anyway. */
-const MAX_YIELD_MS = 5_000;
+/** When to claim again if other processes hold the rows that are due. */
+const CLAIM_AGAIN_MS = 100;
+/** When to claim again after the storage has failed. */
+const RETRY_MS = 1_000;
 
 /** @param where the kind of job, or `jobs` for the upkeep of all */
 export type OnFault = (where: string, error: unknown) => void;
 
-export interface JobLaneOptions {
+/** What a lane works on. */
+export interface JobWork {
   readonly storage: Pick<Storage, 'claim' | 'renew' | 'giveBack'>;
   readonly kind: JobKind;
   /** How many jobs run at a time, and when. */
   readonly breaker: CircuitBreaker;
+  /** The only list that a guest works on. */
+  readonly only?: string | undefined;
   /** How many jobs one claim takes at most. Jobs that cannot start yet wait in this process. */
   readonly batch: number;
   /** Milliseconds left of the pause that the service requested; 0 or less when there is no pause. */
   pauseMs(): number;
-  /** Works on a job, and records the result in the storage. If it rejects, the job is due when its lease ends. */
-  execute(claim: Claim): Promise<void>;
+  /**
+   * Works on a job, and records the result in the storage. If it rejects, the job is due when its lease ends.
+   * @returns milliseconds until the job is due again; `undefined` when it is not
+   */
+  execute(claim: Claim): Promise<number | undefined>;
 }
 
-/** The jobs of one kind that this process has claimed: some run, others wait for a free place. */
-export class JobLane {
-  /** Of its own: a storage that does not answer stops no other lane. */
-  readonly loop: WorkLoop;
-  readonly kind: JobKind;
-  /** Whether jobs are due that cannot start yet. */
-  isBehind = false;
-  /** Whether the last look for jobs found out nothing: during a pause, or because the storage failed. */
-  isBlocked = true;
-  /** Milliseconds from the last look until jobs may start; `Infinity` when no job waits, or the storage failed. */
-  nextMs = 0;
-  readonly #running = new Map<string, { claim: Claim; readonly done: Promise<void> }>();
-  #waiting: Claim[] = [];
-  /** Whether the last look found no free place: the end of a job makes room for the next one. */
-  #isFull = false;
-  /** Whether the last claim left jobs that are due, or this process has added jobs since. */
-  #hasMore = false;
-  #yieldingSince: number | undefined;
-  readonly #report: (error: unknown) => void;
+/**
+ * The states of a lane:
+ *
+ * | state   | the lane …                                         | until …                            |
+ * |---------|----------------------------------------------------|------------------------------------|
+ * | stopped | starts no job                                      | `start()`                          |
+ * | looking | starts claimed jobs, and claims more               | one of the other states is reached |
+ * | full    | runs as many jobs as the breaker permits           | a job ends                         |
+ * | waiting | knows of no job that is due                        | `wake()`, or the next job is due   |
+ * | paused  | has given back what it claimed: nothing may be sent | the pause ends                     |
+ * | failed  | has got no answer from the storage                 | one second has passed              |
+ *
+ * `full`, `waiting` and `paused` also end after 1.5 s, to look again.
+ */
+type State = 'stopped' | 'looking' | 'full' | 'waiting' | 'paused' | 'failed';
 
-  /**
-   * @param earlier the lanes that this one yields to
-   * @param onFault must not throw
-   */
+/**
+ * Works on the jobs of one kind at the pace that the service allows. A heartbeat renews the leases: after the death of a
+ * process its jobs are due again within 30 s.
+ */
+export class JobLane {
+  readonly kind: JobKind;
+  #state: State = 'stopped';
+  /** When the next job is due, as far as this process knows; in the past: look now. */
+  #dueAt = 0;
+  /** When a pause ends. */
+  #pausedUntil = 0;
+  /** When the lane last learned how its jobs stand. */
+  #lookedAt = 0;
+  readonly #running = new Map<string, { claim: Claim; readonly done: Promise<void> }>();
+  #claimed: Claim[] = [];
+  #loop: Promise<void> | undefined;
+  /** Ends the current rest. */
+  #resume: () => void = () => undefined;
+  readonly #watchers = new Set<() => void>();
+  readonly #context = new BootContext();
+  readonly #heartbeat = new Periodic(HEARTBEAT_MS, () => this.#renew());
+
+  /** @param onFault must not throw */
   constructor(
-    private readonly options: JobLaneOptions,
-    private readonly earlier: readonly JobLane[],
-    onFault: OnFault,
+    private readonly work: JobWork,
+    private readonly onFault: OnFault,
   ) {
-    this.kind = options.kind;
-    this.#report = onFault.bind(undefined, this.kind);
-    this.loop = new WorkLoop(() => this.#work(), this.#report);
+    this.kind = work.kind;
   }
 
-  /** How many jobs this process has claimed. */
-  get size(): number {
-    return this.#running.size + this.#waiting.length;
+  /** Milliseconds since the lane last learned how its jobs stand; 0 when it is stopped. */
+  get stalledMs(): number {
+    return this.#state === 'stopped' ? 0 : performance.now() - this.#lookedAt;
+  }
+
+  get isStarted(): boolean {
+    return this.#state !== 'stopped';
+  }
+
+  start(): void {
+    if (this.#state !== 'stopped') return;
+    this.#become('looking');
+    this.#dueAt = 0;
+    this.#lookedAt = performance.now();
+    this.#context.run(() => {
+      this.#heartbeat.start();
+      this.#loop ??= this.#work();
+    });
   }
 
   /** This process has added jobs, or made some due earlier. */
-  added(): void {
-    this.#hasMore = true;
-    this.loop.wake();
+  wake(): void {
+    this.#dueAt = 0;
+    if (this.#state === 'waiting') this.#resume();
   }
 
-  /** Renews the leases of all claims. */
-  async renew(): Promise<void> {
-    if (this.size === 0) return;
-    const running = [...this.#running.values()].map(({ claim }) => claim);
-    await this.options.storage.renew([...running, ...this.#waiting]);
+  /**
+   * Works until no job of this lane runs or is due, or `ms` have passed. A lane that was stopped is stopped afterwards.
+   * @param isPatient whether it waits for a job that will be due within the time; if so, a storage that fails ends it
+   * @returns whether no job is due any more
+   */
+  async drain(ms: number, isPatient: boolean, signal?: AbortSignal): Promise<boolean> {
+    const deadline = performance.now() + ms;
+    const wasStopped = this.#state === 'stopped';
+    this.start();
+    this.#dueAt = 0;
+    this.#become('looking'); // at once, also after a failure
+    this.#resume();
+    for (;;) {
+      const leftMs = deadline - performance.now();
+      const nextMs = this.#nextMs();
+      const isDone = this.#state === 'waiting' && nextMs > 0;
+      const isOver = (isPatient ? nextMs > leftMs : isDone) || leftMs <= 0 || signal?.aborted === true;
+      if (isOver || this.#state === 'stopped') {
+        if (wasStopped) this.stop();
+        return isDone;
+      }
+      await this.#change(leftMs, signal);
+    }
   }
 
-  /** Gives back the jobs that have not started. Resolves when the others have ended. */
+  /** Starts no more jobs. Running jobs continue. */
+  stop(): void {
+    this.#become('stopped');
+    void this.#heartbeat.stop();
+    this.#resume();
+  }
+
+  /** After {@link stop}: gives back the jobs that have not started. Resolves when the others have ended. */
   async idle(): Promise<void> {
-    await this.loop.idle(); // it may be claiming
-    await this.#giveBack().catch(this.#report);
+    await this.#loop; // it may be claiming
+    await this.#giveBack().catch((error: unknown) => {
+      this.onFault(this.kind, error);
+    });
     await Promise.all([...this.#running.values()].map(({ done }) => done));
-  }
-
-  /** Resolves when one of the running jobs ends. */
-  async oneEnded(): Promise<void> {
-    await Promise.race([...this.#running.values()].map(({ done }) => done));
+    await this.#heartbeat.stop();
   }
 
   async #work(): Promise<void> {
-    if (!(await this.#isNext())) {
-      this.loop.wakeIn(LOOK_AGAIN_MS);
-      return;
+    while (this.#state !== 'stopped') {
+      await nextTurn(); // jobs that are added in one turn share a claim
+      try {
+        this.#become(await this.#look());
+        this.#lookedAt = performance.now();
+      } catch (error) {
+        this.onFault(this.kind, error);
+        this.#become('failed');
+      }
+      await this.#rest();
     }
-    Object.assign(this, { isBehind: false, isBlocked: true, nextMs: Infinity }); // in case it fails
-    this.nextMs = await this.#start();
-    this.isBehind = this.nextMs <= 0;
-    this.loop.wakeIn(this.isBehind ? POLL_MS : Math.min(this.nextMs, POLL_MS));
-  }
-
-  /** Whether no earlier lane is behind, or this one has yielded for long enough. */
-  async #isNext(): Promise<boolean> {
-    const known = Promise.all(this.earlier.map(({ loop }) => loop.idle()));
-    if (this.earlier.length > 0) await withTimeout(known, MAX_YIELD_MS, undefined);
-    const isYielding = this.earlier.some(({ isBehind }) => isBehind);
-    if (isYielding) this.#yieldingSince ??= performance.now();
-    const isNext = !isYielding || performance.now() - (this.#yieldingSince ?? 0) >= MAX_YIELD_MS;
-    if (isNext) this.#yieldingSince = undefined;
-    return isNext;
+    this.#loop = undefined;
   }
 
   /**
    * Starts as many jobs as may run. During a pause all others are given back: another process may reach the service, and
    * a job that somebody cancels during the pause must not start afterwards.
-   * @returns milliseconds until jobs may start; 0 when jobs are due that cannot start yet, `Infinity` when no job waits
    */
-  async #start(): Promise<number> {
-    const { breaker } = this.options;
-    this.#isFull = false;
-    for (let nextMs = 0; this.loop.isStarted;) {
-      const pauseMs = Math.max(breaker.waitMs, this.options.pauseMs());
+  async #look(): Promise<State> {
+    const { breaker } = this.work;
+    while (this.#state !== 'stopped') {
+      this.#become('looking');
+      const now = performance.now();
+      const pauseMs = Math.max(breaker.waitMs, this.work.pauseMs());
       if (pauseMs > 0) {
+        this.#pausedUntil = now + pauseMs;
         await this.#giveBack();
-        return pauseMs;
+        return 'paused';
       }
-      this.isBlocked = false;
-      if (this.#running.size >= breaker.concurrency) {
-        this.#isFull = true;
-        return this.#waiting.length > 0 || this.#hasMore ? 0 : Infinity;
-      }
-      const first = this.#waiting.shift();
-      if (first) this.#running.set(first.id, { claim: first, done: this.#execute(first) });
-      else if (nextMs > 0) return nextMs;
-      else nextMs = await this.#claim();
+      if (this.#running.size >= breaker.concurrency) return 'full';
+      const claim = this.#claimed.shift();
+      if (claim) this.#running.set(claim.id, { claim, done: this.#execute(claim) });
+      else if (now < this.#dueAt) return 'waiting';
+      else await this.#claim();
     }
-    return Infinity;
+    return 'stopped';
   }
 
-  /** A probe takes one job: the others stay free for a process that reaches the service. @returns as {@link Claims.nextMs} */
-  async #claim(): Promise<number> {
-    const { breaker, batch, kind, storage } = this.options;
+  /** A probe takes one job: the others stay free for a process that reaches the service. */
+  async #claim(): Promise<void> {
+    const { breaker, batch, kind, only, storage } = this.work;
     const limit = breaker.isOpen ? 1 : Math.max(batch, breaker.concurrency - this.#running.size);
-    this.isBlocked = true; // in case it fails
-    this.#hasMore = false;
-    const { claims, nextMs = Infinity } = await storage.claim(kind, limit);
-    this.#hasMore ||= nextMs <= 0;
-    for (const claim of claims) {
-      // This process hung, or could not renew the lease: the job still runs here, from now on with this lease.
-      const running = this.#running.get(claim.id);
-      if (running) running.claim = claim;
-      else this.#waiting.push(claim);
+    this.#dueAt = Infinity; // unless `wake()` is called during the claim
+    let dueMs = 0;
+    try {
+      const { claims, nextMs = Infinity } = await storage.claim(kind, limit, LEASE_MS, only);
+      dueMs = claims.length === 0 && nextMs <= 0 ? CLAIM_AGAIN_MS : nextMs;
+      for (const claim of claims) {
+        // This process hung, or could not renew the lease: the job still runs here, from now on with this lease.
+        const running = this.#running.get(claim.id);
+        if (running) running.claim = claim;
+        else this.#claimed.push(claim);
+      }
+    } finally {
+      this.#dueAt = Math.min(this.#dueAt, performance.now() + dueMs);
     }
-    return claims.length === 0 && nextMs <= 0 ? CLAIM_AGAIN_MS : nextMs;
   }
 
   async #execute(claim: Claim): Promise<void> {
-    await this.options.execute(claim).catch(this.#report);
+    const dueMs = await this.work.execute(claim).catch((error: unknown) => {
+      this.onFault(this.kind, error);
+    });
     this.#running.delete(claim.id);
-    if (this.#isFull) this.loop.wake();
+    this.#dueAt = Math.min(this.#dueAt, performance.now() + (dueMs ?? Infinity));
+    if (this.#state === 'full' || this.#state === 'waiting') this.#resume();
+    this.#changed();
+  }
+
+  async #rest(): Promise<void> {
+    if (this.#state === 'stopped') return;
+    const endsAt =
+      this.#state === 'waiting' ? this.#dueAt : this.#state === 'paused' ? this.#pausedUntil : Infinity;
+    const ms = this.#state === 'failed' ? RETRY_MS : Math.min(endsAt - performance.now(), POLL_MS);
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#resume = resolve;
+      timer = setTimeout(() => {
+        this.#dueAt = 0; // other processes may have added jobs
+        resolve();
+      }, Math.ceil(ms)).unref();
+      this.#changed();
+    });
+    clearTimeout(timer);
+  }
+
+  /** Renews the leases of all claims. */
+  async #renew(): Promise<void> {
+    const claims = [...[...this.#running.values()].map(({ claim }) => claim), ...this.#claimed];
+    if (claims.length === 0) return;
+    await this.work.storage.renew(claims).catch((error: unknown) => {
+      this.onFault('jobs', error);
+    });
   }
 
   async #giveBack(): Promise<void> {
-    const claims = this.#waiting;
-    this.#waiting = [];
-    if (claims.length > 0) await this.options.storage.giveBack(claims);
+    const claims = this.#claimed;
+    this.#claimed = [];
+    if (claims.length > 0) await this.work.storage.giveBack(claims);
+  }
+
+  #become(state: State): void {
+    if (this.#state === 'stopped' && state !== 'looking') return;
+    this.#state = state;
+  }
+
+  /** Milliseconds until a job runs: 0 while one does, `Infinity` while the storage fails. */
+  #nextMs(): number {
+    if (this.#running.size > 0 || this.#claimed.length > 0) return 0;
+    if (this.#state === 'failed') return Infinity;
+    const at = this.#state === 'waiting' ? this.#dueAt : this.#state === 'paused' ? this.#pausedUntil : 0;
+    return Math.max(0, at - performance.now());
+  }
+
+  /** Resolves when a job ends or the lane rests, at the latest after `ms`. Keeps the process alive. */
+  async #change(ms: number, signal?: AbortSignal): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    let resume = (): void => undefined;
+    await new Promise<void>((resolve) => {
+      resume = resolve;
+      timer = setTimeout(resolve, ms);
+      this.#watchers.add(resolve);
+      signal?.addEventListener('abort', resume);
+    });
+    clearTimeout(timer);
+    this.#watchers.delete(resume);
+    signal?.removeEventListener('abort', resume);
+  }
+
+  #changed(): void {
+    for (const watcher of this.#watchers) watcher();
   }
 }

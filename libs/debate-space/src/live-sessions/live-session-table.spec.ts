@@ -39,8 +39,8 @@ async function instances(keys: readonly [string[], string[]] = [['a storage key'
       ...{ storage, sessions, containment, find, sweepMs: 1 },
       emit: ({ type }) => faults.push(type),
       recorder: {
-        recordExpired: async (uid, add) => {
-          if (await add(logout(`expired ${uid}`))) expired.push(uid);
+        recordExpired: async (session, uid) => {
+          if (await sessions.endExpired(session, logout(`expired ${uid}`))) expired.push(uid);
         },
       },
       signal: new AbortController().signal,
@@ -72,6 +72,16 @@ describe('a live session', () => {
     for (const ms of moved) one.seen('s', 'alice', expiresAt + ms);
     await one.idle();
     expect(dates.map((date) => date - expiresAt)).toEqual([0, 61_000, -1_800_000]);
+  });
+
+  it('is written once in a minute, also when there are more than ten thousand', async () => {
+    const { storage, one } = await instances();
+    let writes = 0;
+    storage.seen = () => Promise.resolve((writes += 1) > 0);
+    for (let round = 0; round < 3; round += 1)
+      for (let n = 0; n < 20_000; n += 1) one.seen(`s-${n}`, 'alice', Date.now() + HOUR);
+    await one.idle();
+    expect(writes).toBe(20_000);
   });
 
   it('keeps neither its id nor its user readable', async () => {

@@ -60,6 +60,6 @@ async function lookAt(due: DueSession, context: SweepContext): Promise<void> {
   const found = (await find(sid)).find((each) => each.uid === uid);
   const now = Date.now();
   const next = found && nextLook(found.session, due.expiresAt, now, sweepMs);
-  if (next === undefined) await recorder.recordExpired(uid, (logout) => sessions.endExpired(due, logout));
+  if (next === undefined) await recorder.recordExpired(due, uid);
   else await storage.postpone(due, next - now);
 }

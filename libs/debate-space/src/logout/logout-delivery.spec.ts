@@ -15,24 +15,23 @@ const cipher = (key: string) => new Keyring([new Secret(key)], 'app');
 let storage: Storage;
 let logouts: LogoutRepository;
 let events: DebateSpaceEvent[];
-let retries: number;
 beforeEach(async () => {
   ({ storage } = await memoryStorage().open('app'));
   logouts = new LogoutRepository(storage, cipher('a storage key of a test'), HOUR);
-  [events, retries] = [[], 0];
+  events = [];
 });
 
 const typesOf = (): string[] => events.map(({ type }) => type);
 
 /** Stores a logout of alice, and makes one attempt at it for each answer. */
-async function deliver(...answers: DeliveryAnswer[]): Promise<LogoutDelivery> {
+async function deliver(answers: DeliveryAnswer[], isGuest = false): Promise<LogoutDelivery> {
   const emit = (event: DebateSpaceEvent): void => void events.push(event);
   const delivery = new LogoutDelivery({
     breaker: new CircuitBreaker(4, serviceEvents(emit)),
     sender: { send: () => Promise.resolve(answers.shift() ?? {}) },
     giveUpAfterMs: HOUR,
     emit,
-    onRetry: () => (retries += 1),
+    isGuest,
   });
   jest.spyOn(Math, 'random').mockReturnValue(0); // retries are due at once
   const id = `${String(Date.now()).padStart(15, '0')}-a`;
@@ -47,21 +46,20 @@ async function deliver(...answers: DeliveryAnswer[]): Promise<LogoutDelivery> {
 
 describe('a logout', () => {
   it('that the service takes is kept in the history without its uid', async () => {
-    await deliver({ status: 200 });
+    await deliver([{ status: 200 }]);
     expect(events).toMatchObject([{ type: 'logout-delivered', uid: 'alice', attempts: 1 }]);
     expect(await logouts.history('alice')).toMatchObject([{ state: 'delivered', attempts: 1 }]);
     const [job] = await storage.logoutsOf(cipher('a storage key of a test').hashes('logout', 'alice'));
     expect(job?.sealed).toBe('');
   });
 
-  it('that fails is retried, and wakes its lane', async () => {
-    await deliver({ status: 503 }, { status: 200 });
+  it('that fails is retried', async () => {
+    await deliver([{ status: 503 }, { status: 200 }]);
     expect(typesOf()).toEqual(['logout-retrying', 'logout-delivered']);
-    expect(retries).toBe(1);
   });
 
   it('that is refused three times is parked with the most likely fix', async () => {
-    await deliver({ status: 400 }, { status: 400 }, { status: 400 });
+    await deliver([{ status: 400 }, { status: 400 }, { status: 400 }]);
     expect(events.at(-1)).toMatchObject({ type: 'logout-parked', attempts: 3, cause: '400' });
     expect(await logouts.parked(10, 0)).toMatchObject([
       { uid: 'alice', cause: '400', hint: expect.stringContaining('secretKey') },
@@ -69,7 +67,7 @@ describe('a logout', () => {
   });
 
   it('whose attempt the shutdown breaks off is due at once, as if there had been no attempt', async () => {
-    await deliver({ aborted: true });
+    await deliver([{ aborted: true }]);
     expect(events).toEqual([]);
     expect((await storage.claim('logout', 1)).claims).toMatchObject([{ attempts: 0 }]);
   });
@@ -78,7 +76,7 @@ describe('a logout', () => {
     const other = new LogoutRepository(storage, cipher('another key of a test'), HOUR);
     const id = `${String(Date.now()).padStart(15, '0')}-b`;
     await storage.addLogouts([other.rowOf({ id, uid: 'bob', reason: 'destroyed', endedAt: Date.now() })]);
-    await deliver({ status: 200 });
+    await deliver([{ status: 200 }]);
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'logout-parked', uid: '', cause: 'unreadable' }),
     );
@@ -86,9 +84,36 @@ describe('a logout', () => {
   });
 });
 
+describe('a guest, which has none of the options of the app', () => {
+  it.each([401, 403, 404, 400])('does not park a logout that is refused with %d', async (status) => {
+    await deliver([{ status }, { status }, { status }, { status }], true);
+    expect(new Set(typesOf())).toEqual(new Set(['logout-retrying']));
+    expect(await logouts.parked(10, 0)).toEqual([]);
+    const [job] = await storage.listLogouts('waiting', 10);
+    expect(job).toMatchObject({ rejections: 0, cause: expect.stringContaining(String(status)) });
+  });
+
+  it('does not park a logout that its keys do not open, or that is older than its own giveUpAfterMs', async () => {
+    const other = new LogoutRepository(storage, cipher('another key of a test'), HOUR);
+    const endedAt = Date.now() - 2 * HOUR;
+    await other.add({
+      id: `${String(endedAt).padStart(15, '0')}-b`,
+      uid: 'bob',
+      reason: 'destroyed',
+      endedAt,
+    });
+    const { claims } = await storage.claim('logout', 1);
+    await storage.giveBack(claims);
+    jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 3 * HOUR);
+    await deliver([{ status: 503 }], true);
+    expect(await logouts.parked(10, 0)).toEqual([]);
+    expect(await storage.listLogouts('waiting', 10)).toHaveLength(2);
+  });
+});
+
 describe('a service', () => {
   it('that requests a pause gets no logout from any process until then', async () => {
-    const delivery = await deliver({ status: 429, retryAfterMs: HOUR });
+    const delivery = await deliver([{ status: 429, retryAfterMs: HOUR }]);
     expect(delivery.pauseMs()).toBeGreaterThan(HOUR / 2);
     const { claims, nextMs } = await storage.claim('logout', 1);
     expect(claims).toEqual([]);
@@ -97,7 +122,7 @@ describe('a service', () => {
 
   it('that is away is reported once, and is not blamed for a failure on this side', async () => {
     const away = { reason: 'ECONNREFUSED' };
-    const delivery = await deliver({ reason: 'x', local: true }, away, away, away, away, away, away);
+    const delivery = await deliver([{ reason: 'x', local: true }, away, away, away, away, away, away]);
     expect(typesOf().filter((type) => type !== 'logout-retrying')).toEqual(['service-down']);
     expect(delivery.breaker.isOpen).toBe(true);
   });
@@ -105,6 +130,6 @@ describe('a service', () => {
 
 it('the result of an attempt is recorded although the pause cannot be stored', async () => {
   storage.pause = () => Promise.reject(new TypeError('gone'));
-  await deliver({ status: 429, retryAfterMs: HOUR });
+  await deliver([{ status: 429, retryAfterMs: HOUR }]);
   expect(typesOf()).toEqual(['fault', 'logout-retrying']);
 });

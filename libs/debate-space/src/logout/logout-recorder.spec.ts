@@ -1,15 +1,15 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { StorageError } from '../errors.js';
 import type { DebateSpaceEvent } from '../events.js';
 import { Secret } from '../secrets/secret.js';
 import { Keyring } from '../secrets/keyring.js';
 import type { SessionEnd } from '../session-end/session-end.js';
-import { memoryStorage } from '../storage/memory-storage.js';
+import { MemoryStorage } from '../storage/memory-storage.js';
 import type { Storage } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
-import { LogoutQueues } from './logout-queues.js';
 import { LogoutRecorder } from './logout-recorder.js';
 import { LogoutRepository } from './logout-repository.js';
+import { Logouts } from './logouts.js';
 
 const HOUR = 3_600_000;
 const endOf = (uid: string): SessionEnd => ({ uid, reason: 'destroyed', endedAt: new Date() });
@@ -19,98 +19,140 @@ const silent = <T>(): Promise<T> => new Promise(() => undefined);
  * @param broken methods of the storage that take the place of its own
  * @param isDurable whether there is a memory beside the storage
  */
-async function recording(broken: Partial<Storage> = {}, isDurable = true) {
+function recording(broken: Partial<Storage> = {}, isDurable = true, isFirst?: () => Promise<boolean>) {
   const uids = new Keyring([new Secret('a storage key of a test')], 'app');
-  const { storage } = await memoryStorage().open('app');
-  const { storage: inMemory } = await memoryStorage().open('app');
-  const own = { ...broken };
-  Object.assign(storage, broken);
-  const queues = new LogoutQueues(
+  const storage: Storage = Object.assign(new MemoryStorage(), broken);
+  const inMemory = new MemoryStorage();
+  const logouts = new Logouts(
     new LogoutRepository(storage, uids, HOUR),
     isDurable ? new LogoutRepository(inMemory, uids, HOUR) : undefined,
   );
   const events: DebateSpaceEvent[] = [];
   const emit = (event: DebateSpaceEvent): void => void events.push(event);
-  const watch = new StorageWatch(storage, undefined, emit);
-  let added = 0;
-  const onAdded = (): void => void (added += 1);
-  const recorder = new LogoutRecorder({ queues, watch, storageTimeoutMs: 20, emit, onAdded });
+  const watch = new StorageWatch({ storage, place: undefined, warnings: [] }, emit);
+  const woken: string[] = [];
+  const lane = (name: string) => ({ wake: () => void woken.push(name) });
+  const lanes = { stored: lane('stored'), memory: lane('memory') };
+  const liveSessions = isFirst && { end: isFirst, endExpired: isFirst };
+  const recorder = new LogoutRecorder({ logouts, lanes, liveSessions, watch, storageTimeoutMs: 20, emit });
   const repair = (): void => {
-    for (const name of Object.keys(own) as (keyof Storage)[]) Reflect.deleteProperty(storage, name);
+    for (const name of Object.keys(broken)) Reflect.deleteProperty(storage, name);
   };
-  return { recorder, queues, watch, events, repair, added: () => added };
+  return { recorder, logouts, storage, inMemory, watch, events, repair, woken };
 }
 
 const typesOf = (events: readonly DebateSpaceEvent[]): string[] => events.map(({ type }) => type);
 
 describe('the end of a session', () => {
-  it('is stored with its uid sealed, and wakes the runner', async () => {
-    const { recorder, queues, events, added } = await recording();
+  it('is stored with its uid sealed, and wakes the lane', async () => {
+    const { recorder, logouts, storage, events, woken } = recording();
     await recorder.record(endOf('alice'));
-    const [row] = await queues.stored.storage.listLogouts('waiting', 10);
+    const [row] = await storage.listLogouts('waiting', 10);
     expect(JSON.stringify(row)).not.toContain('alice');
-    expect(row && queues.stored.entryOf(row)).toMatchObject({ uid: 'alice', reason: 'destroyed' });
+    expect(row && logouts.stored.entryOf(row)).toMatchObject({ uid: 'alice', reason: 'destroyed' });
     expect(events).toMatchObject([{ type: 'session-ended', uid: 'alice', reason: 'destroyed' }]);
-    expect(added()).toBe(1);
+    expect(woken).toEqual(['stored']);
   });
 
   it('is a fault, and not stored, for a uid that the service cannot know', async () => {
-    const { recorder, queues, events } = await recording();
+    const { recorder, logouts, events } = recording();
     await recorder.record(endOf('..'));
-    expect(await queues.counts()).toEqual({ pending: 0, parked: 0 });
+    expect(await logouts.counts()).toEqual({ pending: 0, parked: 0 });
     expect(events).toEqual([{ type: 'fault', where: 'the uid has a dot segment', error: 'InvalidUidError' }]);
   });
 
   it.each([
     ['fails', () => Promise.reject(new StorageError('the disk is full')), 'the disk is full'],
-    ['does not answer', silent, 'it did not answer in time'],
-  ] as const)(
-    'goes to memory when the storage %s, and one event says so',
-    async (_what, addLogouts, cause) => {
-      const { recorder, queues, watch, events, added } = await recording({ addLogouts });
-      await recorder.record(endOf('alice'));
-      await recorder.record(endOf('bob'));
-      expect(await queues.memoryCounts()).toMatchObject({ pending: 2 });
-      expect(watch.isDegraded).toBe(true);
-      expect(events.filter(({ type }) => type === 'storage-degraded')).toEqual([
-        { type: 'storage-degraded', cause },
-      ]);
-      expect(added()).toBe(2);
-    },
-  );
+    ['does not answer', () => silent<never>(), 'it did not answer in time'],
+  ] as const)('goes to memory when the storage %s, and one event says so', async (_what, broken, cause) => {
+    const addLogouts = jest.fn((): Promise<never> => broken());
+    const { recorder, logouts, watch, events, woken } = recording({ addLogouts, birth: broken });
+    await recorder.record(endOf('alice'));
+    await recorder.record(endOf('bob'));
+    expect(await logouts.memoryCounts()).toMatchObject({ pending: 2 });
+    expect(watch.isDegraded).toBe(true);
+    expect(events.filter(({ type }) => type === 'storage-degraded')).toEqual([
+      { type: 'storage-degraded', cause },
+    ]);
+    expect(woken).toEqual(['memory', 'memory']);
+    jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_000);
+    await recorder.record(endOf('carol')); // does not wait: the storage has been away for a second
+    jest.restoreAllMocks();
+    expect(addLogouts).toHaveBeenCalledTimes(2);
+    expect(await logouts.memoryCounts()).toMatchObject({ pending: 3 });
+  });
 
   it.each([true, false])(
-    'that another process has reported is neither stored nor told (durable: %p)',
+    'that another process has reported is neither stored nor announced (durable: %p)',
     async (isDurable) => {
-      const { recorder, queues, events, added } = await recording({}, isDurable);
-      await recorder.record(endOf('alice'), () => Promise.resolve(false));
-      expect(await queues.counts()).toEqual({ pending: 0, parked: 0 });
-      expect([events, added()]).toEqual([[], 0]);
+      const { recorder, logouts, events, woken } = recording({}, isDurable, () => Promise.resolve(false));
+      await recorder.record(endOf('alice'), 'a session id');
+      expect(await logouts.counts()).toEqual({ pending: 0, parked: 0 });
+      expect([events, woken]).toEqual([[], []]);
     },
   );
 });
 
-describe('a logout that waits in memory', () => {
+describe('logouts that wait in memory', () => {
   const addLogouts = (): Promise<void> => Promise.reject(new StorageError('away'));
+  const birth = (): Promise<never> => Promise.reject(new StorageError('away'));
+  const uids = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 
-  it('moves to the storage at the shutdown', async () => {
-    const { recorder, queues, repair } = await recording({ addLogouts });
-    await recorder.record(endOf('alice'));
+  it('move to the storage at the shutdown, all 1,500 of them', async () => {
+    const { recorder, logouts, storage, repair } = recording({ addLogouts, birth });
+    for (const uid of uids(1_500)) await recorder.record(endOf(uid));
     repair();
-    expect(await recorder.flush()).toBe(0);
-    const [row] = await queues.stored.storage.listLogouts('waiting', 10);
-    expect(row && queues.stored.entryOf(row)?.uid).toBe('alice');
+    expect(await logouts.moveToStorage(5_000)).toBe(0);
+    const stored = await storage.listLogouts('waiting', Infinity);
+    expect(new Set(stored.map((row) => logouts.stored.entryOf(row)?.uid))).toEqual(new Set(uids(1_500)));
   });
 
-  it('is counted as lost when the storage is away until the end', async () => {
-    const { recorder } = await recording({ addLogouts });
-    await recorder.record(endOf('alice'));
-    expect(await recorder.flush()).toBe(1);
+  it('count as lost when the storage is away until the end, or does not take all of them in time', async () => {
+    const { recorder, logouts, storage, repair } = recording({ addLogouts, birth });
+    for (const uid of uids(40)) await recorder.record(endOf(uid));
+    expect(await logouts.moveToStorage(5_000)).toBe(40);
+    repair();
+    const add = storage.addLogouts.bind(storage);
+    let left = 39;
+    storage.addLogouts = (rows) => (left-- > 0 ? add(rows) : silent());
+    expect(await logouts.moveToStorage(50)).toBe(1);
+    expect(await storage.counts('logout')).toMatchObject({ waiting: 39 });
   });
 
-  it('ends the state degraded only when the storage takes writes again', async () => {
+  it('are listed, retried and discarded when they are parked, before those of the storage', async () => {
+    const { recorder, logouts, storage, inMemory, repair } = recording();
+    const parkAll = async (place: Storage): Promise<void> => {
+      const { claims } = await place.claim('logout', 10);
+      for (const claim of claims) await place.park(claim, 'a hint', { ...claim, cause: '401' });
+    };
+    for (const uid of ['s1', 's2']) await recorder.record(endOf(uid));
+    await parkAll(storage);
+    Object.assign(storage, { addLogouts, birth });
+    for (const uid of ['m1', 'm2']) await recorder.record(endOf(uid));
+    await parkAll(inMemory);
+    const page = async (limit: number, skip: number) =>
+      (await logouts.parked(limit, skip)).map(({ uid }) => uid);
+    expect(await page(10, 0)).toEqual(['m1', 'm2', 's1', 's2']);
+    expect([await page(2, 0), await page(2, 1), await page(2, 3)]).toEqual([
+      ['m1', 'm2'],
+      ['m2', 's1'],
+      ['s2'],
+    ]);
+    const [m1, m2, s1] = (await logouts.parked(10, 0)).map(({ id }) => id);
+    expect([
+      await logouts.retry(m1 ?? ''),
+      await logouts.discard(m2 ?? ''),
+      await logouts.retry('x'),
+    ]).toEqual([true, true, false]);
+    expect(await logouts.memoryCounts()).toMatchObject({ pending: 1, parked: 0 });
+    repair();
+    expect(await logouts.discard(s1 ?? '')).toBe(true);
+    expect(await page(10, 0)).toEqual(['s2']);
+  });
+
+  it('end the state degraded only when the storage takes writes again', async () => {
     const pause = (): Promise<void> => Promise.reject(new StorageError('read-only'));
-    const { recorder, watch, events, repair } = await recording({ addLogouts, pause });
+    const { recorder, watch, events, repair } = recording({ addLogouts, pause });
     await recorder.record(endOf('alice'));
     await watch.look();
     expect(watch.isDegraded).toBe(true);
@@ -122,16 +164,16 @@ describe('a logout that waits in memory', () => {
 });
 
 it('a logout that the host requests is refused when the app is shutting down', async () => {
-  const { recorder, queues } = await recording();
+  const { recorder, logouts } = recording();
   await recorder.request('alice');
   recorder.close();
   await expect(recorder.request('bob')).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ABORTED' });
-  expect(await queues.counts()).toMatchObject({ pending: 1, parked: 0 });
+  expect(await logouts.counts()).toMatchObject({ pending: 1, parked: 0 });
 });
 
 it('an emptied storage is reported once', async () => {
   let birth: string | undefined = 'one';
-  const { watch, events } = await recording({ birth: () => Promise.resolve(birth) });
+  const { watch, events } = recording({ birth: () => Promise.resolve(birth) });
   await watch.look();
   birth = 'another';
   await watch.look();

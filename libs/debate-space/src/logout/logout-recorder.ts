@@ -2,29 +2,38 @@ import { randomUUID } from 'node:crypto';
 import { withTimeout } from '../async/with-timeout.js';
 import { AbortedError, StorageError } from '../errors.js';
 import type { Emit, EndReason } from '../events.js';
+import type { JobLane } from '../jobs/job-lane.js';
 import type { SessionEnd } from '../session-end/session-end.js';
-import type { NewLogout } from '../storage/storage.js';
+import type { DueSession, NewLogout } from '../storage/storage.js';
 import type { StorageWatch } from '../storage/storage-watch.js';
 import { namedUid } from '../uid-rule.js';
-import type { LogoutQueues } from './logout-queues.js';
 import type { LogoutEntry } from './logout-repository.js';
+import type { Logouts } from './logouts.js';
 
-/** Adds a logout to the storage. @returns `false` when another process has reported the same end */
-export type AddLogout = (logout: NewLogout) => Promise<boolean>;
+/**
+ * The live sessions in the storage, for `session.expiry`: each call ends a session and adds its logout, in one transaction.
+ * It resolves to `false` when another process has reported the same end.
+ */
+export interface LiveSessionEnds {
+  end(sid: string, uid: string, logout: NewLogout): Promise<boolean>;
+  endExpired(session: DueSession, logout: NewLogout): Promise<boolean>;
+}
 
 export interface RecorderParts {
-  readonly queues: LogoutQueues;
-  readonly watch: Pick<StorageWatch, 'degrade'>;
+  readonly logouts: Logouts;
+  /** The lanes that deliver from the storage and from memory. */
+  readonly lanes: {
+    readonly stored: Pick<JobLane, 'wake'>;
+    readonly memory: Pick<JobLane, 'wake'> | undefined;
+  };
+  readonly liveSessions: LiveSessionEnds | undefined;
+  readonly watch: Pick<StorageWatch, 'degrade' | 'isAway'>;
   /** How long the host may wait for the storage, in milliseconds. */
   readonly storageTimeoutMs: number;
   readonly emit: Emit;
-  /** Called when logouts were added that are due. */
-  readonly onAdded: () => void;
 }
 
 const LATE = 'it did not answer in time';
-/** How many logouts a shutdown moves: a storage that has just come back may be slow. */
-const MAX_MOVED = 1_000;
 
 /** Stores the logouts of sessions that have ended. Only `request` rejects. */
 export class LogoutRecorder {
@@ -37,23 +46,31 @@ export class LogoutRecorder {
 
   /**
    * Stores the logout of a session that has ended, at the latest after `storageTimeoutMs` in memory.
-   * @param add for a session that the storage knows: adds the logout when it forgets the session
+   * @param sid of a session that may be registered as a live one
    */
-  async record(end: SessionEnd, add?: AddLogout): Promise<void> {
-    const entry = this.#entryOf(end);
-    if (!entry) return;
-    if (!add) this.announce(entry); // before another lane can have delivered it
-    const isNew = await this.#store(entry, add);
-    if (add && isNew) this.announce(entry);
+  async record({ uid: reported, reason, endedAt }: SessionEnd, sid?: string): Promise<void> {
+    const { liveSessions, emit } = this.#parts;
+    const uid = namedUid(reported);
+    if (typeof uid !== 'string') {
+      emit({ type: 'fault', where: `the uid ${uid.problem}`, error: 'InvalidUidError' });
+      return;
+    }
+    const entry = newEntry(uid, reason, endedAt.getTime());
+    if (!liveSessions || sid === undefined) {
+      this.#announce(entry); // before a lane can have delivered it
+      await this.#store(entry);
+    } else if (await this.#storeEnd(entry, liveSessions.end(sid, reported, this.#rowOf(entry)))) {
+      this.#announce(entry);
+    }
   }
 
   /** The end of a session that a sweep has found. Rejects when the storage is away: the sweep finds the session again. */
-  async recordExpired(uid: string, add: AddLogout): Promise<void> {
-    const { queues, onAdded } = this.#parts;
+  async recordExpired(session: DueSession, uid: string): Promise<void> {
+    const { liveSessions, lanes } = this.#parts;
     const entry = newEntry(uid, 'expired', Date.now());
-    if (!(await add(queues.stored.rowOf(entry)))) return;
-    onAdded();
-    this.announce(entry);
+    if (!(await liveSessions?.endExpired(session, this.#rowOf(entry)))) return;
+    lanes.stored.wake();
+    this.#announce(entry);
   }
 
   /** A logout that the host requests; resolves when it is stored. */
@@ -64,12 +81,7 @@ export class LogoutRecorder {
     }
     const entry = newEntry(uid, 'requested', Date.now());
     await this.#store(entry);
-    this.announce(entry);
-  }
-
-  /** Tells listeners of a logout. */
-  announce({ id, uid, reason }: LogoutEntry): void {
-    this.#parts.emit({ type: 'session-ended', id, uid, reason });
+    this.#announce(entry);
   }
 
   /** From now on only ends of sessions are recorded. */
@@ -77,54 +89,61 @@ export class LogoutRecorder {
     this.#isClosed = true;
   }
 
-  /**
-   * Moves what waits in memory to the storage. Call it when nothing delivers from memory any more.
-   * @returns how many logouts are lost with this process, because the storage does not take them
-   */
-  async flush(): Promise<number> {
-    const { memory, stored } = this.#parts.queues;
-    if (!memory) return 0;
-    const left = [
-      ...(await memory.storage.listLogouts('waiting', MAX_MOVED)),
-      ...(await memory.storage.listLogouts('parked', MAX_MOVED)),
-    ];
-    if (left.length === 0) return 0;
-    const isMoved = stored.storage.addLogouts(left).then(() => true);
-    return (await isMoved.catch(() => false)) ? 0 : left.length;
+  async #store(entry: LogoutEntry): Promise<void> {
+    const { logouts, lanes, watch, storageTimeoutMs } = this.#parts;
+    const { stored, memory } = logouts;
+    if (!memory) {
+      await stored.add(entry);
+      lanes.stored.wake();
+    } else if (watch.isAway) {
+      // The watch looks whether the storage answers again: no request of the host waits for that.
+      await this.#keep(entry);
+    } else {
+      const late = new AbortController();
+      const added = await withTimeout(
+        stored.add(entry, late.signal).catch(problemOf),
+        storageTimeoutMs,
+        LATE,
+      );
+      if (added === undefined) {
+        lanes.stored.wake();
+      } else {
+        late.abort(); // or the logout would be delivered from the storage as well
+        await this.#keep(entry, added);
+      }
+    }
   }
 
   /** @returns whether this process is the one that reports the end */
-  async #store(entry: LogoutEntry, add?: AddLogout): Promise<boolean> {
-    const { queues, watch, storageTimeoutMs, onAdded } = this.#parts;
-    const { stored, memory } = queues;
-    const row = stored.rowOf(entry);
-    const adding = add ? add(row) : stored.storage.addLogouts([row]).then(() => true);
-    if (!memory) {
-      const isNew = await adding;
-      if (isNew) onAdded();
-      return isNew;
-    }
-    const failure = adding.catch(causeOf);
-    const added = await withTimeout(failure, storageTimeoutMs, LATE);
-    if (typeof added === 'string') {
-      watch.degrade(added);
-      await memory.storage.addLogouts([row]);
-    }
-    if (added !== false) onAdded();
-    return added !== false;
+  async #storeEnd(entry: LogoutEntry, ending: Promise<boolean>): Promise<boolean> {
+    const { logouts, lanes, storageTimeoutMs } = this.#parts;
+    const isFirst = logouts.memory
+      ? await withTimeout(ending.catch(problemOf), storageTimeoutMs, LATE)
+      : await ending;
+    if (isFirst === true) lanes.stored.wake();
+    if (typeof isFirst === 'string') await this.#keep(entry, isFirst);
+    return isFirst !== false;
   }
 
-  /** @returns `undefined` when the service cannot know such a uid */
-  #entryOf({ uid: reported, reason, endedAt }: SessionEnd): LogoutEntry | undefined {
-    const uid = namedUid(reported);
-    if (typeof uid === 'string') return newEntry(uid, reason, endedAt.getTime());
-    this.#parts.emit({ type: 'fault', where: `the uid ${uid.problem}`, error: 'InvalidUidError' });
-    return undefined;
+  /** Keeps a logout in memory. @param problem why the storage has not taken it */
+  async #keep(entry: LogoutEntry, problem?: string): Promise<void> {
+    const { logouts, lanes, watch } = this.#parts;
+    await logouts.memory?.add(entry);
+    lanes.memory?.wake();
+    if (problem !== undefined) watch.degrade(problem);
+  }
+
+  #rowOf(entry: LogoutEntry): NewLogout {
+    return this.#parts.logouts.stored.rowOf(entry);
+  }
+
+  #announce({ id, uid, reason }: LogoutEntry): void {
+    this.#parts.emit({ type: 'session-ended', id, uid, reason });
   }
 }
 
 /** Of a storage's error what the storage said; of any other the name only. */
-function causeOf(error: unknown): string {
+function problemOf(error: unknown): string {
   if (error instanceof StorageError) return error.problem;
   return error instanceof Error ? error.name : typeof error;
 }

@@ -1,5 +1,12 @@
 import type { Keyring } from '../secrets/keyring.js';
-import { endedAtOf, type Job, type NewLogout, type Storage } from '../storage/storage.js';
+import {
+  endedAtOf,
+  type Claim,
+  type Job,
+  type NewLogout,
+  type Progress,
+  type Storage,
+} from '../storage/storage.js';
 import type { EndReason } from '../events.js';
 
 /** The intent to log a user out: never a token (tokens live two minutes), never a session id. */
@@ -57,16 +64,66 @@ const isOutcome = (text = ''): text is keyof typeof OUTCOMES => text in OUTCOMES
 
 /** The logouts of an application in a storage, with their uids sealed. */
 export class LogoutRepository {
+  readonly #storage: Storage;
   readonly #keyring: Keyring;
   readonly #historyRetentionMs: number;
 
-  constructor(
-    readonly storage: Storage,
-    keyring: Keyring,
-    historyRetentionMs: number,
-  ) {
+  constructor(storage: Storage, keyring: Keyring, historyRetentionMs: number) {
+    this.#storage = storage;
     this.#keyring = keyring;
     this.#historyRetentionMs = historyRetentionMs;
+  }
+
+  /**
+   * Durable when it resolves.
+   * @param late when it is aborted before the logout has left for the database, the logout is withdrawn, and the call rejects
+   */
+  add(entry: LogoutEntry, late?: AbortSignal): Promise<void> {
+    return this.#storage.addLogouts([this.rowOf(entry)], late);
+  }
+
+  /** Ends a delivered logout. */
+  finish(claim: Claim, attempts: number): Promise<void> {
+    return this.#storage.finishLogout(claim, attempts);
+  }
+
+  /** Makes a claimed logout due immediately, as if it had not been tried. */
+  giveBack(claim: Claim): Promise<void> {
+    return this.#storage.giveBack([claim]);
+  }
+
+  /** Makes a claimed logout due later. */
+  postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
+    return this.#storage.retry(claim, delayMs, progress);
+  }
+
+  /** Does not send a claimed logout until somebody retries it. */
+  park(claim: Claim, hint: string, progress: Progress): Promise<void> {
+    return this.#storage.park(claim, hint, progress);
+  }
+
+  /** No process claims a logout for `ms`. */
+  pause(ms: number): Promise<void> {
+    return this.#storage.pause('logout', ms);
+  }
+
+  /** Makes a parked logout due now. @returns whether there was one */
+  retry(id: string): Promise<boolean> {
+    return this.#storage.retryLogout(id);
+  }
+
+  /** Ends a parked logout. @returns whether there was one */
+  discard(id: string): Promise<boolean> {
+    return this.#storage.discardLogout(id);
+  }
+
+  /** Every logout that waits or is parked, however many: for a repository in memory. */
+  async open(): Promise<readonly LogoutEntry[]> {
+    const jobs = await Promise.all([
+      this.#storage.listLogouts('waiting', Infinity),
+      this.#storage.listLogouts('parked', Infinity),
+    ]);
+    return jobs.flat().flatMap((job) => this.entryOf(job) ?? []);
   }
 
   /** The row of a logout, which the storage takes. */
@@ -82,14 +139,14 @@ export class LogoutRepository {
   }
 
   async counts(): Promise<LogoutCounts> {
-    const { waiting, parked, oldestAt } = await this.storage.counts('logout');
+    const { waiting, parked, oldestAt } = await this.#storage.counts('logout');
     const oldest = oldestAt !== undefined && { oldestPendingMs: Math.max(0, Date.now() - oldestAt) };
     return { pending: waiting, parked, ...oldest };
   }
 
   /** The longest parked first. */
   async parked(limit: number, skip: number): Promise<readonly ParkedLogout[]> {
-    const jobs = await this.storage.listLogouts('parked', limit, skip);
+    const jobs = await this.#storage.listLogouts('parked', limit, skip);
     return jobs.map((job) => ({
       ...endOf(job),
       uid: this.entryOf(job)?.uid ?? '',
@@ -102,7 +159,7 @@ export class LogoutRepository {
 
   /** What happened to a user's logouts, the earliest end first. */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
-    const jobs = await this.storage.logoutsOf(this.#keyring.hashes('logout', uid));
+    const jobs = await this.#storage.logoutsOf(this.#keyring.hashes('logout', uid));
     const since = Date.now() - this.#historyRetentionMs;
     const kept = jobs.filter(({ state, endedAt = 0 }) => state !== 'done' || endedAt > since);
     return kept.map(historyEntry);
@@ -110,7 +167,7 @@ export class LogoutRepository {
 
   /** Ends all waiting and parked logouts of a user who is erased. */
   async forget(uid: string): Promise<void> {
-    await this.storage.supersedeLogouts(this.#keyring.hashes('logout', uid));
+    await this.#storage.supersedeLogouts(this.#keyring.hashes('logout', uid));
   }
 }
 

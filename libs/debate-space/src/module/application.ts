@@ -2,24 +2,23 @@ import { createHash, randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { LoggerService } from '@nestjs/common';
 import { Subject } from 'rxjs';
-import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
+import { DebateSpaceOptionsError, StorageError, type OptionProblem } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
 import { optionProblem } from '../options/option-problem.js';
 import { SecretKeyError, Secret, type SecretSource } from '../secrets/secret.js';
 import { Keyring } from '../secrets/keyring.js';
-import { memoryStorage } from '../storage/memory-storage.js';
-import type { JobKind, OpenStorage, Storage } from '../storage/storage.js';
+import { LateStorage } from '../storage/late-storage.js';
+import { MemoryStorage } from '../storage/memory-storage.js';
+import type { OpenStorage, Storage, StorageEngine } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
-/** What the providers of one application share. */
+/** The parts that all providers of one application share. */
 export class Application {
   /** Its signal breaks off what waits for the service. */
   readonly shutdown = new AbortController();
   readonly events = new Subject<DebateSpaceEvent>();
   readonly emit: Emit = this.events.next.bind(this.events);
-  /** Names the kind of jobs that this process has just added: there is work. */
-  readonly added = new Subject<JobKind>();
   readonly storage: Storage;
   readonly keyring: Keyring;
   readonly watch: StorageWatch;
@@ -37,7 +36,7 @@ export class Application {
     setMaxListeners(0, this.shutdown.signal); // every call that is under way listens
     this.storage = opened.storage;
     this.keyring = new Keyring(keys, applicationKey(options.applicationName));
-    this.watch = new StorageWatch(opened.storage, opened.place, this.emit);
+    this.watch = new StorageWatch(opened, this.emit);
   }
 
   /**
@@ -54,14 +53,27 @@ export class Application {
       refuse([optionProblem('worker', problem, 'give a storage that a delivering process shares')]);
     }
     const name = applicationKey(options.applicationName);
-    const opened = await engine.open(name);
+    const opened = await openNowOrLater(engine, name);
     const keys = keysOf(options, opened);
     if (keys.length === 0) {
       await opened.storage.close();
       refuse([optionProblem('storageKey', 'is missing: this storage keeps uids, encrypted under it')]);
     }
-    const memory = engine.durable ? (await memoryStorage().open(name)).storage : undefined;
+    const memory = engine.durable ? new MemoryStorage() : undefined;
     return new Application(options, logger, secretKey, opened, keys, memory);
+  }
+}
+
+/**
+ * A database that nothing answers for does not keep the host from starting: its logouts wait in memory. The command line has
+ * nothing to do without it.
+ */
+async function openNowOrLater(engine: StorageEngine, application: string): Promise<OpenStorage> {
+  try {
+    return await engine.open(application);
+  } catch (error) {
+    if (!(error instanceof StorageError) || !error.unreachable || engine.guest) throw error;
+    return new LateStorage(engine, application, error);
   }
 }
 
@@ -73,7 +85,7 @@ async function firstKey(source: SecretSource): Promise<Secret> {
   try {
     return await source.current();
   } catch (error) {
-    const problem = error instanceof SecretKeyError ? error.problem : 'cannot be had';
+    const problem = error instanceof SecretKeyError ? error.problem : 'was not returned';
     throw new DebateSpaceOptionsError([optionProblem('secretKey', problem)]);
   }
 }

@@ -1,19 +1,171 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
+import { Periodic } from '../async/periodic.js';
+import { withTimeout } from '../async/with-timeout.js';
+import type { ErasureWorker } from '../erasure/erasure-worker.js';
+import { JobLane, type JobWork } from '../jobs/job-lane.js';
+import type { LogoutDelivery } from '../logout/logout-delivery.js';
+import type { LogoutRepository } from '../logout/logout-repository.js';
 import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
+import type { Logouts } from '../logout/logouts.js';
 import { backchannelLogoutUrl } from '../service/calls/logout-route.js';
+import type { Transport } from '../service/http/transport.js';
+import type { JobKind, Storage } from '../storage/storage.js';
 import type { Application } from './application.js';
 import { EventLog } from './event-log.js';
-import { shutDown, type ApplicationParts } from './shutdown.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import type { SessionWatch } from './session-watch.js';
 
-/** After so many ms what signs and sends is loaded: the start need not wait for it, nor the first logout. */
+/** When the code that signs and sends is loaded: neither the start nor the first logout should wait for it. */
 const LOAD_MS = 1_000;
+/** How many logouts one claim takes: with more at a time, Postgres delivers several times as many. */
+const LOGOUTS_PER_CLAIM = 32;
+const UPKEEP_MS = 1_500;
+const PRUNE_MS = 60_000;
 
-/** Ties one application to the life of its Nest app. */
+/** How long a shutdown takes at most, in milliseconds: Docker kills after ten seconds. */
+const SHUTDOWN_MS = 5_000;
+/** When each step of a shutdown ends at the latest, in milliseconds since its beginning. */
+const VERDICTS_UNTIL_MS = 1_500;
+const DELIVERIES_UNTIL_MS = 3_500;
+const ANSWERS_UNTIL_MS = 4_000;
+const MOVES_UNTIL_MS = 4_700;
+/** How long a step of a shutdown may take although it is late, in milliseconds. */
+const LATE_STEP_MS = 50;
+
+/** The lanes that work on the jobs of an application, and the upkeep of its storage. */
+export class Workers {
+  /** Delivers from the storage. */
+  readonly stored: JobLane;
+  readonly erasures: JobLane;
+  /** Delivers from memory while the storage is away. Absent when the storage is memory itself. */
+  readonly memory: JobLane | undefined;
+  readonly #upkeep: Periodic;
+  #prunedAt = -Infinity;
+  #isWorkingOff = false;
+  #isStopped = false;
+
+  constructor(
+    private readonly application: Application,
+    logouts: Logouts,
+    delivery: LogoutDelivery,
+    private readonly erasureWorker: ErasureWorker,
+  ) {
+    const { emit, storage, memory } = application;
+    const containment = new Containment(emit);
+    const onFault = containment.report.bind(containment);
+    this.stored = new JobLane(logoutWork(storage, logouts.stored, delivery), onFault);
+    this.erasures = new JobLane(erasureWorker, onFault);
+    if (memory && logouts.memory)
+      this.memory = new JobLane(logoutWork(memory, logouts.memory, delivery), onFault);
+    this.#upkeep = new Periodic(UPKEEP_MS, () => this.#keepUp().catch(onFault.bind(undefined, 'jobs')));
+  }
+
+  /** Milliseconds since the slowest lane last learned how its jobs stand. */
+  get stalledMs(): number {
+    return Math.max(...this.#lanes.map((lane) => lane.stalledMs));
+  }
+
+  /** Delivers from memory, also without a worker: nobody else can. */
+  startMemory(): void {
+    this.memory?.start();
+    this.#upkeep.start();
+  }
+
+  /** Works on the storage, once it is open. */
+  start(): void {
+    if (this.application.options.worker && !this.#isStopped) for (const lane of this.#lanes) lane.start();
+  }
+
+  /**
+   * Works on the jobs that are due, although this process may have no worker.
+   * @returns whether no job is due any more
+   */
+  async workOff(ms: number, signal?: AbortSignal): Promise<boolean> {
+    if (this.#isStopped) return false;
+    const endsAt = performance.now() + ms;
+    this.#isWorkingOff = true;
+    const drained = await Promise.all(this.#lanes.map((lane) => lane.drain(ms, false, signal)));
+    await this.#upkeep.run();
+    this.#isWorkingOff = false;
+    if (!this.application.options.worker) {
+      const idle = Promise.all(this.#lanes.map((lane) => lane.idle()));
+      await withTimeout(idle, Math.max(0, endsAt - performance.now()), undefined);
+    }
+    return drained.every(Boolean);
+  }
+
+  /** Delivers the logouts that are due within the time, and stops. A drain of the host's ends, too. */
+  async stop(ms: number): Promise<void> {
+    this.#isStopped = true;
+    this.erasures.stop();
+    if (!this.application.options.worker) this.stored.stop();
+    const lanes = [this.stored, ...(this.memory ? [this.memory] : [])];
+    const stopping = lanes.map(async (lane) => {
+      if (lane.isStarted) await lane.drain(ms, true);
+      lane.stop();
+      await lane.idle();
+    });
+    await withTimeout(Promise.all(stopping), ms, undefined);
+    for (const lane of lanes) lane.stop();
+  }
+
+  /** After {@link stop}: resolves when no job runs any more, and the others are given back. */
+  async idle(): Promise<void> {
+    const lanes = [this.stored, this.erasures, this.memory];
+    await Promise.all([...lanes.map((lane) => lane?.idle()), this.#upkeep.stop()]);
+  }
+
+  get #kinds(): readonly JobKind[] {
+    return this.application.options.storage.guest?.kinds ?? ['logout', 'erasure'];
+  }
+
+  /** The lanes of the storage that this process works on. */
+  get #lanes(): readonly JobLane[] {
+    return [this.stored, this.erasures].filter(({ kind }) => this.#kinds.includes(kind));
+  }
+
+  /**
+   * Ages are judged and rows removed by the options of the app: not by a guest, which does not know them, and not by a process
+   * that leaves the work to another one.
+   */
+  async #keepUp(): Promise<void> {
+    const { options, storage, memory, watch } = this.application;
+    const keep = {
+      historyMs: options.logout.historyRetentionMs,
+      receiptsMs: options.erasure.receiptRetentionMs,
+    };
+    const isPruned = performance.now() - this.#prunedAt < PRUNE_MS;
+    if (!isPruned) while (await memory?.prune(keep));
+    if (options.storage.guest || !watch.isOpen) return;
+    if (!options.worker && !this.#isWorkingOff) return;
+    await this.erasureWorker.maintain();
+    if (!isPruned && !(await storage.prune(keep))) this.#prunedAt = performance.now();
+  }
+}
+
+const logoutWork = (storage: Storage, logouts: LogoutRepository, delivery: LogoutDelivery): JobWork => ({
+  storage,
+  kind: 'logout',
+  breaker: delivery.breaker,
+  batch: LOGOUTS_PER_CLAIM,
+  pauseMs: () => delivery.pauseMs(),
+  execute: (claim) => delivery.execute(logouts, claim),
+});
+
+/** The parts of an application that start with the app, and end with it. */
+export interface ApplicationParts {
+  readonly application: Application;
+  readonly sessions: SessionWatch;
+  readonly logouts: Logouts;
+  readonly workers: Workers;
+  readonly transport: Transport;
+}
+
+/** Starts and ends one application with its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
-  readonly #containment: Containment;
+  readonly #log: Containment;
   #loading: NodeJS.Timeout | undefined;
   #shutdown: Promise<void> | undefined;
 
@@ -24,10 +176,11 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   ) {
     const { application } = parts;
     const log = new EventLog(application.logger);
-    this.#containment = new Containment(log.write.bind(log));
+    this.#log = new Containment(log.write.bind(log));
     application.events.subscribe((event) => {
-      this.#containment.run('logger', () => {
+      this.#log.run('logger', () => {
         log.write(event);
+        if (event.type === 'storage-recovered') this.#startWork(); // nothing may have answered at the boot
       });
     });
     this.#attach();
@@ -35,31 +188,31 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
 
   onModuleInit(): void {
     this.#attach(); // under @nestjs/testing, the adapter is not there earlier
-    const { application, runners, sessions } = this.parts;
-    this.#containment.run('start', () => {
-      runners.start();
-      sessions.start();
+    const { application, workers } = this.parts;
+    this.#log.run('start', () => {
+      workers.startMemory();
+      if (application.watch.isOpen) this.#startWork();
       application.watch.start();
     });
   }
 
-  /** One line that says what is on. */
+  /** Logs one line that says which features are on. */
   onApplicationBootstrap(): void {
-    const { application, transport } = this.parts;
+    const { application, sessions, transport } = this.parts;
     const { options, logger } = application;
-    this.#containment.run('logger', () => {
+    this.#log.run('logger', () => {
       const { applicationName, authUrl, logout, storage } = options;
-      const sessions =
+      const watched =
         logout.mode === 'oidc'
           ? `no session is watched, the identity provider notifies the service at ${backchannelLogoutUrl(authUrl, applicationName)}`
-          : this.parts.sessions.watcher.describe();
+          : sessions.watcher.describe();
       logger.log(
-        `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
+        `"${applicationName}" at ${new URL(authUrl).host}; ${watched}; storage: ${storage.name}, ${storage.guarantee}`,
       );
       for (const warning of bootWarnings(application, this.signer)) logger.warn(warning);
     });
     const load = (): void => {
-      this.#containment.run('start', () => Promise.all([this.signer.load(), transport.load()]));
+      this.#log.run('start', () => Promise.all([this.signer.load(), transport.load()]));
     };
     if (options.worker) this.#loading = setTimeout(load, LOAD_MS).unref();
   }
@@ -67,12 +220,17 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   async onApplicationShutdown(): Promise<void> {
     this.parts.sessions.watcher.detach();
     clearTimeout(this.#loading);
-    this.parts.application.watch.stop();
     this.#shutdown ??= shutDown(this.parts);
     await this.#shutdown;
   }
 
-  /** Not when the identity provider notifies the service of the ends. */
+  /** Starts the work on the storage. It continues if it has started. */
+  #startWork(): void {
+    this.parts.workers.start();
+    this.parts.sessions.startSweep();
+  }
+
+  /** Watches the sessions of the host, unless the identity provider notifies the service of their ends. */
   #attach(): void {
     const { application, sessions } = this.parts;
     if (application.options.logout.mode === 'oidc') return;
@@ -80,7 +238,65 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   }
 }
 
-/** Set where this process stands still after its answers, and is then replaced by another. */
+/**
+ * Shuts an application down, from the sessions to the storage: decides what is open, delivers the logouts that are due, moves
+ * those in memory to the storage, and closes everything, within {@link SHUTDOWN_MS}. Never rejects.
+ */
+export async function shutDown(parts: ApplicationParts): Promise<void> {
+  const { application, sessions, workers, transport } = parts;
+  const { emit, watch, storage, shutdown, events } = application;
+  const containment = new Containment(emit);
+  const begunAt = performance.now();
+  const leftMs = (untilMs: number): number => Math.max(LATE_STEP_MS, begunAt + untilMs - performance.now());
+
+  /** A step that fails or does not answer must not keep the next ones from running. */
+  async function step(work: () => unknown, untilMs: number): Promise<void> {
+    const awaited = async (): Promise<void> => {
+      await work();
+    };
+    const done = containment.run<Promise<void>>('shutdown', awaited, undefined);
+    await withTimeout(done, leftMs(untilMs), undefined);
+  }
+
+  await step(() => {
+    sessions.recorder.close();
+  }, VERDICTS_UNTIL_MS);
+  await step(() => sessions.close(), VERDICTS_UNTIL_MS);
+  await step(() => workers.stop(leftMs(DELIVERIES_UNTIL_MS)), DELIVERIES_UNTIL_MS);
+  shutdown.abort();
+  await step(() => workers.idle(), ANSWERS_UNTIL_MS);
+  await step(() => reportUnfinished(parts, leftMs), SHUTDOWN_MS);
+  await step(() => watch.stop(), SHUTDOWN_MS);
+  await step(() => {
+    transport.close();
+  }, SHUTDOWN_MS);
+  await step(() => storage.close(), SHUTDOWN_MS);
+  events.complete();
+}
+
+async function reportUnfinished(
+  { application, logouts }: ApplicationParts,
+  leftMs: (untilMs: number) => number,
+): Promise<void> {
+  const { options, emit, storage } = application;
+  const { durable } = options.storage;
+  const unmoved = await logouts.moveToStorage(leftMs(MOVES_UNTIL_MS));
+  /** As far as the storage answers in time. */
+  const counts = (kind: JobKind) => {
+    const counted = storage.counts(kind).catch(() => undefined);
+    return withTimeout(counted, leftMs(SHUTDOWN_MS - LATE_STEP_MS), undefined);
+  };
+  const { waiting = 0 } = (options.worker ? await counts('logout') : undefined) ?? {};
+  const lost = durable ? unmoved : waiting;
+  const pending = durable ? waiting + unmoved : waiting;
+  if (pending > 0) emit({ type: 'shutdown-incomplete', pending, lost });
+  if (durable) return;
+  const erasures = await counts('erasure');
+  const count = (erasures?.waiting ?? 0) + (erasures?.parked ?? 0);
+  if (count > 0) emit({ type: 'erasures-dropped', count });
+}
+
+/** Set on platforms that freeze a process after its answers, and then replace it. */
 const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'VERCEL', 'K_SERVICE'] as const;
 /** Storages that end with the process, or with its disk. */
 const OF_ONE_PROCESS: ReadonlySet<string> = new Set(['memory', 'sqlite']);

@@ -46,19 +46,16 @@ export class EventLog {
         `logout ${id} is parked after attempt ${attempts} (${cause}): ${hint}`,
         `logout parked (${cause})`,
       ),
-    'service-down': ({ cause }) => [
-      'warn',
-      `the service does not take logouts (${cause}); they wait in the outbox`,
-    ],
+    'service-down': ({ cause }) => ['warn', `the service does not take logouts (${cause}); they wait`],
     'logout-route-unexpected': ({ address, cause, hint }) => [
       'warn',
-      `${address} does not answer as a logout route (${cause}); logouts wait in the outbox; hint: if it lasts, ${hint}`,
+      `${address} does not answer as a logout route (${cause}); logouts wait; hint: if it lasts, ${hint}`,
     ],
     'service-up': () => ['log', 'the service takes logouts again'],
     'service-pause-requested': ({ status, pauseMs }) =>
       this.#once(
         'warn',
-        `the service requested a pause of ${Math.ceil(pauseMs / 1000)} s (${status}); what can wait goes on after it`,
+        `the service requested a pause of ${Math.ceil(pauseMs / 1000)} s (${status}); requests that can wait are sent after it`,
         `pause (${status})`,
       ),
     'erasure-service-down': ({ cause }) => [
@@ -68,20 +65,20 @@ export class EventLog {
     'erasure-service-up': () => ['log', 'the service erases users again'],
     'erasures-in-memory': () => [
       'warn',
-      'erasures are kept in memory: a restart or a crash loses those that are not done; give `storage`: sqliteStorage, postgresStorage or mysqlStorage',
+      'erasures are kept in memory, and a restart or a crash loses them; hint: give `storage`: sqliteStorage, postgresStorage or mysqlStorage',
     ],
     'erasures-dropped': ({ count }) => [
       'error',
-      `${count} erasures were not done before the shutdown and are lost; ask again`,
+      `${count} users were not erased before the shutdown, and their erasures are lost; request them again`,
     ],
     'erasure-retrying': ({ cause }) =>
       this.#once(
         'warn',
-        `an erasure failed (${cause}) and is tried again; further ones with this cause are not logged for 10 minutes`,
+        `an erasure failed (${cause}) and is tried again; more failures with this cause are not logged for 10 minutes`,
       ),
     'erasure-overdue': ({ reference, waiting, days }) => [
       'error',
-      `erasure ${reference} is overdue: ${waiting} not done after ${days} days`,
+      `erasure ${reference} is overdue: ${waiting} users are not erased after ${days} days`,
     ],
     'erasure-parked': ({ reference, cause, hint }) =>
       this.#once(
@@ -95,8 +92,13 @@ export class EventLog {
     ],
     'storage-degraded': ({ cause }) => [
       'error',
-      `the outbox does not take logouts (${cause}); they are delivered from memory, which a crash would lose`,
+      `the storage does not take logouts (${cause}); they are delivered from memory, which a crash would lose, and requests for erasures fail`,
     ],
+    'storage-refused': ({ problem, hint }) =>
+      this.#once(
+        'error',
+        `the storage answers now, and cannot be used: ${problem}; logouts stay in memory; hint: ${hint}`,
+      ),
     'storage-emptied': ({ place = 'its place' }) => [
       'error',
       `the storage was emptied: the logouts and erasures that waited in ${place} are lost; hint: see "The storage was emptied" in docs/troubleshooting.md, then restart the app`,
@@ -108,16 +110,16 @@ export class EventLog {
           'another storageKey, or somebody changed it in the database; nothing is done for it; hint: see "Records that ' +
           'nobody vouches for" in docs/troubleshooting.md',
       ),
-    'storage-recovered': () => ['log', 'the outbox takes logouts again'],
+    'storage-recovered': () => ['log', 'the storage takes logouts again'],
     'shutdown-incomplete': ({ pending, lost }) =>
-      lost
-        ? ['error', `${pending} logouts were not delivered before the shutdown and are lost`]
-        : ['warn', `${pending} logouts wait in the outbox for the next start`],
+      lost > 0
+        ? ['error', `${lost} of ${pending} logouts that were not delivered before the shutdown are lost`]
+        : ['warn', `${pending} logouts wait in the storage for the next start`],
     'setup-warning': ({ message, hint }) => ['warn', `${message}; hint: ${hint}`],
     fault: ({ where, error, problem }) =>
       this.#once(
         'warn',
-        `something failed and was contained: ${where} (${problem ?? error}); further ones like it are not logged for 10 minutes`,
+        `a failure was contained: ${where} (${problem ?? error}); the same failure is not logged again for 10 minutes`,
       ),
   };
 

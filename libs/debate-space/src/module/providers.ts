@@ -12,8 +12,7 @@ import { ErasureRepository } from '../erasure/erasure-repository.js';
 import { ErasureWorker } from '../erasure/erasure-worker.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { LogoutDelivery, serviceEvents } from '../logout/logout-delivery.js';
-import { LogoutQueues } from '../logout/logout-queues.js';
-import { LogoutRecorder } from '../logout/logout-recorder.js';
+import { Logouts } from '../logout/logouts.js';
 import { LogoutRepository } from '../logout/logout-repository.js';
 import { LogoutSender } from '../logout/logout-sender.js';
 import { LogoutTokenSigner } from '../logout/logout-token-signer.js';
@@ -26,8 +25,7 @@ import { Transport } from '../service/http/transport.js';
 import { RateLimiter } from '../service/rate-limiter.js';
 import type { Storage } from '../storage/storage.js';
 import { Application } from './application.js';
-import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
-import { Runners } from './runners.js';
+import { DebateSpaceLifecycle, Workers } from './debate-space.lifecycle.js';
 import { SessionWatch } from './session-watch.js';
 
 const PARTS = 'debate-space:parts';
@@ -87,26 +85,25 @@ function assemble(
   route: LogoutRoute,
   adapterHost: HttpAdapterHost,
 ) {
-  const { options, storage, memory, keyring, emit, added, watch } = application;
+  const { options, storage, memory, keyring, emit, watch } = application;
   const { http, logout, erasure, applicationName, apiKey, baseUrl, secretKey, secretKeyEncoding } = options;
   const shutdownSignal = application.shutdown.signal;
+  const isGuest = options.storage.guest !== undefined;
 
   const limiter = new RateLimiter(http.rateLimit, storage, memory);
   const client = new ServiceClient({ transport, tokens, limiter, policy: http, shutdownSignal });
   const users = new UsersApi(client, baseUrl, options.users.listAuth === 'apiKey' ? apiKey : undefined);
 
-  const { issuer = applicationName, audience = apiKey.reveal(), storageTimeoutMs, giveUpAfterMs } = logout;
+  const { issuer = applicationName, audience = apiKey.reveal(), giveUpAfterMs } = logout;
   const signer = new LogoutTokenSigner({ ...logout, secretKey, secretKeyEncoding, issuer, audience });
   const sender = new LogoutSender(signer, route, http.timeoutMs, shutdownSignal, emit);
   const logoutsIn = (place: Storage) => new LogoutRepository(place, keyring, logout.historyRetentionMs);
-  const queues = new LogoutQueues(logoutsIn(storage), memory && logoutsIn(memory));
+  const logouts = new Logouts(logoutsIn(storage), memory && logoutsIn(memory));
   const breaker = new CircuitBreaker(logout.concurrency, serviceEvents(emit));
-  const onAdded = added.next.bind(added, 'logout');
-  const delivery = new LogoutDelivery({ breaker, sender, giveUpAfterMs, emit, onRetry: onAdded, pause });
+  const delivery = new LogoutDelivery({ breaker, sender, giveUpAfterMs, isGuest, emit, pause });
 
   const overdueAgesMs = [...erasure.overdueAfterMs, erasure.giveUpAfterMs].toSorted((a, b) => a - b);
   const repository = new ErasureRepository(storage, keyring, emit, Math.min(...overdueAgesMs));
-  repository.onChange(added.next.bind(added, 'erasure'));
   if (!options.storage.durable) {
     const stop = repository.onChange(() => {
       stop(); // the first erasure is requested
@@ -116,31 +113,26 @@ function assemble(
   const calls = new ErasureCalls(users, shutdownSignal);
   const logoutBefore = logout.mode === 'direct' ? sender : undefined;
   const attempt = new ErasureAttempt(calls, logoutBefore, erasure.beforeErase, shutdownSignal, emit);
-  const worker = new ErasureWorker({ ...erasure, overdueAgesMs }, emit, repository, attempt, pause, queues);
+  const erasureOptions = { ...erasure, overdueAgesMs, isGuest, only: options.storage.guest?.reference };
+  const worker = new ErasureWorker(erasureOptions, emit, repository, attempt, pause, logouts);
 
-  const recorder = new LogoutRecorder({ queues, watch, storageTimeoutMs, emit, onAdded });
-  const sessions = new SessionWatch(application, recorder);
-  const runners = new Runners(application, queues, delivery, worker);
-  const runner = runners.stored;
-  const { warnings } = application.opened;
-  const outbox = new DebateSpaceOutbox({ queues, watch, engine: options.storage, warnings, breaker, runner });
+  const workers = new Workers(application, logouts, delivery, worker);
+  repository.onChange(workers.erasures.wake.bind(workers.erasures));
+  const sessions = new SessionWatch(application, { logouts, lanes: workers });
+  const { opened } = application;
+  const engine = options.storage;
+  const outbox = new DebateSpaceOutbox({ engine, opened, watch, logouts, breaker, workers });
   return {
     lifecycle: new DebateSpaceLifecycle(
-      { application, recorder, sessions, runners, transport },
+      { application, sessions, logouts, workers, transport },
       signer,
       adapterHost,
     ),
-    DebateSpaceService: new DebateSpaceService(users, recorder, route),
+    DebateSpaceService: new DebateSpaceService(users, sessions.recorder, route),
     DebateSpaceErasures: new DebateSpaceErasures({ repository, calls, pace: limiter, shutdownSignal, emit }),
     DebateSpaceEvents: new DebateSpaceEvents(application.events),
     DebateSpaceOutbox: outbox,
-    DebateSpaceHealth: new DebateSpaceHealth({
-      outbox,
-      erasures: repository,
-      pause,
-      watch,
-      runner: options.worker ? runner : undefined,
-    }),
+    DebateSpaceHealth: new DebateSpaceHealth({ outbox, erasures: repository, pause, watch, workers }),
     SessionEndWatcher: sessions.watcher,
   } satisfies Record<keyof typeof EXPORTED | 'lifecycle', object>;
 }

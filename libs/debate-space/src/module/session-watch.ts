@@ -4,41 +4,43 @@ import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
 import { LiveSessionTable } from '../live-sessions/live-session-table.js';
 import { keepSweeping } from '../live-sessions/session-sweep.js';
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import { LogoutRecorder, type RecorderParts } from '../logout/logout-recorder.js';
 import type { Application } from './application.js';
 
-/** A look at expired sessions that is under way may end; what is left has been claimed, and will be again. */
-const STOP_WITHIN_MS = 1_000;
+/** How long the shutdown waits for a sweep that runs; its sessions are swept again when their leases end. */
+const STOP_TIMEOUT_MS = 1_000;
 
 /** Watches the sessions of the host, and with `session.expiry` the live ones of all instances. */
 export class SessionWatch {
   readonly watcher: SessionEndWatcher;
+  readonly recorder: LogoutRecorder;
   readonly #liveSessions?: LiveSessionTable;
   readonly #shutdown = new AbortController();
   readonly #sweep?: () => Promise<void>;
   #sweeping: Promise<void> | undefined;
 
-  constructor({ options, emit, storage, keyring }: Application, recorder: LogoutRecorder) {
+  constructor(application: Application, { logouts, lanes }: Pick<RecorderParts, 'logouts' | 'lanes'>) {
+    const { options, emit, storage, keyring, watch } = application;
     const { expiry, ...session } = options.session;
+    const { storageTimeoutMs } = options.logout;
     const { signal } = this.#shutdown;
     const containment = new Containment(emit);
     const find = (sid: string): Promise<readonly FoundSession[]> => this.watcher.find(sid);
-    const sweepMs = expiry === false || options.logout.mode !== 'direct' ? undefined : expiry.sweepMs;
-    if (sweepMs !== undefined) {
-      const sessions = new LiveSessionTable(storage, keyring, find, containment);
-      this.#liveSessions = sessions;
-      this.#sweep = () =>
-        keepSweeping({ storage, sessions, recorder, containment, emit, find, sweepMs, signal });
+    const isSwept = expiry !== false && options.logout.mode === 'direct';
+    const liveSessions = isSwept ? new LiveSessionTable(storage, keyring, find, containment) : undefined;
+    this.#liveSessions = liveSessions;
+    const recorder = new LogoutRecorder({ logouts, lanes, liveSessions, watch, storageTimeoutMs, emit });
+    this.recorder = recorder;
+    if (liveSessions && isSwept) {
+      const { sweepMs } = expiry;
+      const parts = { storage, sessions: liveSessions, recorder, containment, emit, find, sweepMs, signal };
+      this.#sweep = () => keepSweeping(parts);
     }
     this.watcher = new SessionEndWatcher({
       ...session,
-      answerTimeoutMs: options.logout.storageTimeoutMs,
-      liveSessions: this.#liveSessions,
-      onSessionEnd: (end, sid) => {
-        const sessions = sid === undefined ? undefined : this.#liveSessions;
-        if (!sessions || sid === undefined) return recorder.record(end);
-        return recorder.record(end, (logout) => sessions.end(sid, end.uid, logout));
-      },
+      answerTimeoutMs: storageTimeoutMs,
+      liveSessions,
+      onSessionEnd: (end, sid) => recorder.record(end, sid),
       onFault: (where, error) => {
         containment.report(where, error);
       },
@@ -52,14 +54,14 @@ export class SessionWatch {
   }
 
   /** Looks for sessions that have expired from now on, if the host wants that. */
-  start(): void {
-    this.#sweeping ??= this.#sweep?.();
+  startSweep(): void {
+    if (!this.#shutdown.signal.aborted) this.#sweeping ??= this.#sweep?.();
   }
 
-  /** Has every open verdict fall now. */
+  /** Decides now about every session that may have ended. */
   async close(): Promise<void> {
     this.#shutdown.abort();
-    const swept = withTimeout(this.#sweeping ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
+    const swept = withTimeout(this.#sweeping ?? Promise.resolve(), STOP_TIMEOUT_MS, undefined);
     await this.watcher.close();
     await this.#liveSessions?.idle();
     await swept;

@@ -138,6 +138,17 @@ describe('the rate limiter', () => {
     await job;
   });
 
+  it('refuses a call behind others at once when not even the next slot comes in time', async () => {
+    const patience = new AbortController();
+    const limiter = new RateLimiter(limit, slots(50_000));
+    const patient = limiter.acquire(patience.signal).catch(() => 'aborted');
+    await new Promise(setImmediate); // it knows when the next slot comes
+    const refused = await limiter.acquire(never, { withinMs: 30_000 });
+    expect(refused).toEqual({ retryAfterMs: expect.closeTo(50_000, -3) });
+    patience.abort();
+    expect(await patient).toBe('aborted');
+  });
+
   it('refuses those who cannot wait for the end of a pause that the service requested', async () => {
     const limiter = new RateLimiter(limit, slots(10));
     const waiting = limiter.acquire(never, { withinMs: 1_000 });

@@ -87,6 +87,9 @@ export class RateLimiter {
     const { withinMs = Infinity, maxPauseMs = Infinity, isJob = false } = patience;
     const kind = isJob ? 'jobs' : 'calls';
     const until = performance.now() + withinMs;
+    // Behind others that wait, the moment of its own slot is unknown: at least the next one must come in time.
+    const refusal = this.#refusal(kind, until, maxPauseMs);
+    if (refusal && !signal.aborted) return Promise.resolve(refusal);
     const turn = this.#turns[kind].then(() => this.#take(kind, { until, maxPauseMs }, signal));
     this.#turns[kind] = turn.catch(() => undefined);
     return raceAbort(turn, signal);
@@ -104,18 +107,24 @@ export class RateLimiter {
   ): Promise<NoSlot | undefined> {
     for (;;) {
       signal.throwIfAborted();
-      const now = performance.now();
+      const refusal = this.#refusal(kind, until, maxPauseMs);
+      if (refusal) return refusal;
       const waitMs = this.#waitMs(kind);
-      if (now + waitMs > until || this.#pausedUntil - now > maxPauseMs)
-        return { retryAfterMs: Math.ceil(waitMs) };
       if (waitMs > 0) {
         await sleep(Math.min(Math.ceil(waitMs), MAX_TIMER_MS), undefined, { signal });
       } else {
-        const occupiedMs = this.#limit ? await this.#ask(kind, this.#limit) : 0;
+        const occupiedMs = this.#limit ? await this.#takeSlot(kind, this.#limit) : 0;
         if (occupiedMs === 0 && this.#waitMs(kind) <= 0) return undefined; // no pause has begun
         this.#freeAt[kind] = performance.now() + occupiedMs;
       }
     }
+  }
+
+  #refusal(kind: Kind, until: number, maxPauseMs: number): NoSlot | undefined {
+    const now = performance.now();
+    const waitMs = this.#waitMs(kind);
+    const isInTime = now + waitMs <= until && this.#pausedUntil - now <= maxPauseMs;
+    return isInTime ? undefined : { retryAfterMs: Math.ceil(waitMs) };
   }
 
   #waitMs(kind: Kind): number {
@@ -123,7 +132,7 @@ export class RateLimiter {
   }
 
   /** @returns 0 when a slot is taken; or how long none is free, in milliseconds */
-  async #ask(kind: Kind, { perMs }: RateLimit): Promise<number> {
+  async #takeSlot(kind: Kind, { perMs }: RateLimit): Promise<number> {
     const limit = [this.#permitted[kind], perMs + Math.min(perMs, ON_ITS_WAY_MS)] as const;
     if (performance.now() >= this.#localUntil) {
       const answer = this.#shared.takeSlot(...limit);

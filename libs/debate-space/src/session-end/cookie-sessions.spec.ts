@@ -128,6 +128,6 @@ it('a cookie whose function returns what cannot be a uid is one warning that nam
   expect(host.warnings).toMatchObject([
     { code: 'uid-not-found', hint: expect.stringContaining('this cookie') },
   ]);
-  expect(host.warnings[0]?.message).toContain('is the text of a value that is none');
+  expect(host.warnings[0]?.message).toContain('is the text of a missing value');
   expect(host.warnings[0]?.message).toContain('(session keys: session)');
 });

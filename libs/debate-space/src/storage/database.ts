@@ -29,6 +29,8 @@ export interface Database {
   readonly dialect: 'postgres' | 'mysql' | 'sqlite';
   /** Milliseconds since 1970 by the clock of the database. The same in a whole statement, or no index could serve it. */
   readonly now: string;
+  /** The column of the index of jobs that are due, which has no other jobs: `queue`, or a copy that is `NULL` for the others. */
+  readonly dueQueue: string;
   /** What follows a `SELECT` that locks its rows. */
   readonly forUpdate: string;
   readonly query: Query;

@@ -1,7 +1,7 @@
 import { StorageError } from '../errors.js';
 import { onConflict, takeStatement, type Database, type Query, type Row } from './database.js';
 import { migrate, type Tables } from './migration.js';
-import { probe } from './probe.js';
+import { probe, probeRow } from './probe.js';
 import { DEFAULT_SCHEMA, tablePrefix, TABLES } from './schema.js';
 import {
   CALL_TIMEOUT_MS,
@@ -77,9 +77,14 @@ async function open(options: PostgresStorageOptions, application: string): Promi
   const connection = isPool
     ? throughPool(() => connected(options.pool), [`BEGIN ISOLATION LEVEL READ COMMITTED; ${limit}`])
     : throughFunctions(options);
-  const calls = new ServerCalls('Postgres', timeoutMs, isPool ? options.pool.options?.max : undefined);
+  const calls = new ServerCalls(
+    'Postgres',
+    timeoutMs,
+    isPool ? (options.pool as PostgresPool | undefined)?.options?.max : undefined,
+  );
   const database = dialect(onServer(connection, calls, queryOf, isPool ? undefined : limit));
 
+  await probeRow(database.query);
   const [server = {}] = (await database.query(SERVER)).rows;
   checkServer(server);
   const tables: Tables = {
@@ -174,7 +179,7 @@ const ignore = (): void => undefined;
  */
 function connected(pool: PostgresPool): Promise<PooledConnection> {
   return new Promise((resolve, reject) => {
-    if (typeof (pool as Partial<PostgresPool> | undefined)?.connect !== 'function') throw noPool();
+    if (typeof (pool as Partial<PostgresPool> | null)?.connect !== 'function') throw noPool();
     pool.connect((error, client) => {
       if (!client || typeof client.release !== 'function') {
         reject(error && !error.message.includes('been connected') ? error : noPool());
@@ -197,6 +202,7 @@ function dialect(statements: Statements): Database {
   return {
     dialect: 'postgres',
     now: NOW,
+    dueQueue: 'queue',
     forUpdate: 'FOR UPDATE',
     ...onConflict,
     ...statements,

@@ -21,7 +21,6 @@ const LARGE = Number.MAX_SAFE_INTEGER;
  * @throws {@link StorageError} with the difference, its most likely cause, and the cure
  */
 export async function probe(database: Database, prefix: string): Promise<void> {
-  await compareRow(database.query);
   const application = `${APPLICATION}${randomUUID()}`;
   await inTransaction(database, application, prefix);
   const jobs = `${prefix}debate_space_jobs`;
@@ -52,15 +51,18 @@ const RESULTS =
   'turn off what changes results (postProcessResponse, camel, rowsAsArray, nestTables, typeCast), or give a pool of its own';
 const CHARSET = 'connect with charset utf8mb4, or create the database of Postgres with ENCODING UTF8';
 
-/** Names, types and bytes of one row. */
-async function compareRow(query: Query): Promise<void> {
+/**
+ * Names, types and bytes of one row: the first statement at boot.
+ * @throws {@link StorageError} like {@link probe}
+ */
+export async function probeRow(query: Query): Promise<void> {
   const { rows } = await query(
     `SELECT ? AS some_text, ? AS empty_text, ${LARGE} AS some_number, NULL AS no_value`,
     [HOSTILE, ''],
   );
   const [row] = rows as readonly unknown[];
   if (typeof row !== 'object' || row === null || Array.isArray(row))
-    differs('a row is not an object', 'the driver returns rows as arrays, or no rows', RESULTS);
+    differs('the row of a SELECT', 'the driver returns arrays, or no rows', RESULTS);
   const {
     some_text: text,
     empty_text: empty,
@@ -68,14 +70,14 @@ async function compareRow(query: Query): Promise<void> {
     no_value: nothing,
   } = row as Record<string, unknown>;
   same(
-    'names of columns',
+    'the names of columns',
     Object.keys(row).toSorted(),
     NAMES,
     'the driver or the ORM renames columns',
     RESULTS,
   );
   if (typeof text !== 'string')
-    differs('a text is not a string', 'the driver leaves values as bytes (typeCast: false)', RESULTS);
+    differs('the type of a text', 'the driver leaves values as bytes (typeCast: false)', RESULTS);
   same('a text', text, HOSTILE, 'the connection has a character set that lacks characters', CHARSET);
   same('an empty text', empty, '', 'sql_mode has EMPTY_STRING_IS_NULL', 'take it out of the sql_mode');
   same('a large number', Number(number), LARGE, 'a type parser of the driver rounds bigint', RESULTS);
@@ -112,12 +114,7 @@ async function overConnections(database: Database, application: string, prefix: 
     ({ claims } = await storage.claim('logout', 2));
   }
   const [claim] = claims;
-  if (claims.length !== 1 || !claim)
-    differs(
-      `${claims.length} jobs are due instead of 1`,
-      'rows are hidden, or the primary key is missing',
-      HIDDEN,
-    );
+  if (claims.length !== 1 || !claim) differs('the number of due jobs', 'rows are hidden', HIDDEN);
   await database.transaction((query) =>
     new SqlStorage(database.inside(query), application, { prefix }).finishLogout(claim, 3),
   );
@@ -145,7 +142,8 @@ async function inTransaction(database: Database, application: string, prefix: st
       return 'rejects';
     });
   const cause =
-    'query and transaction share one connection, or transaction does not roll back, or the tables are not InnoDB';
+    'query and transaction share one connection, or transaction does not roll back, or the tables are not InnoDB, or ' +
+    'the isolation level is READ UNCOMMITTED';
   const cure =
     'give a pool, or a transaction function that takes a connection for itself and rolls back when its work rejects';
   same('a row that is not committed', await seen, 0, cause, cure);
@@ -160,14 +158,19 @@ export const probeOperations = (database: Database): Promise<void> =>
   operations(new SqlStorage(database, `${APPLICATION}${randomUUID()}`));
 
 async function operations(storage: SqlStorage, logout = newLogout()): Promise<void> {
-  await storage.addLogouts([logout]);
   const text = HOSTILE;
   const progress = { attempts: 2, failures: 2, rejections: 1, uncertain: 'mark', cause: text };
   const other = { ...newLogout(), subject: 'other' };
   const claim = async (kind: 'logout' | 'erasure'): Promise<Claim> => {
     const [claimed] = (await storage.claim(kind, 1)).claims;
-    return claimed ?? differs('a due job was not claimed', 'rows are hidden', HIDDEN);
+    return claimed ?? differs('a claim of a job', 'rows are hidden', HIDDEN);
   };
+  await storage.addLogouts([logout]);
+  await storage.addLogouts([logout]);
+  const added = (await storage.listLogouts('waiting', 2)).length;
+  if (added === 0) differs('a row that was added', 'rows are hidden', HIDDEN);
+  const cure = 'ALTER TABLE … ADD PRIMARY KEY (id)';
+  same('a row that is added twice', added, 1, 'the table has lost its primary key', cure);
   await storage.pause('logout', 0);
   const first = await claim('logout');
   expected('a claimed logout', first, logout);
@@ -200,7 +203,7 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   };
   const user = { id: erasureId(text, 'user'), subject: 'user', formerIds: [], sealed: text };
   const { reference } = await storage.addErasures(request, [user]);
-  const known = reference ?? differs('a reference was not added', 'rows are hidden', HIDDEN);
+  const known = reference ?? differs('a new reference', 'rows are hidden', HIDDEN);
   expected('a new reference', known, { reference: text, requestedBy: text, requestedAt: LARGE, total: 1 });
   expected('users who are there', await storage.addErasures({ ...request, known }, [user]), { added: 0 });
   await storage.claimOverdue([LARGE]);
@@ -258,12 +261,12 @@ function part(found: unknown, wanted: unknown): unknown {
 }
 
 function same(what: string, found: unknown, wanted: unknown, cause: string, cure: string): void {
-  if (!isDeepStrictEqual(found, wanted)) differs(`${what} comes back changed`, cause, cure);
+  if (!isDeepStrictEqual(found, wanted)) differs(what, cause, cure);
 }
 
 function differs(difference: string, cause: string, cure: string): never {
   throw new StorageError(
-    `The database does not do what it is told: ${difference}; most likely ${cause}`,
+    `The storage does not work on this connection: there is a difference in ${difference}; most likely ${cause}`,
     cure,
   );
 }

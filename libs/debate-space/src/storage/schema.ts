@@ -98,6 +98,13 @@ const SECOND: Migration = [
   // Keyed marks over the meaning of a reference, and over `uncertain`.
   column('references', 'mark $key'),
   column('jobs', 'uncertain_mark $key'),
+  // MySQL has no partial indexes: jobs that do not wait have no `due_queue`, so that a claim does not read past them.
+  {
+    mysql:
+      'ALTER TABLE {jobs} ADD COLUMN due_queue $key GENERATED ALWAYS AS (CASE WHEN due_at IS NULL THEN NULL ELSE queue END) VIRTUAL',
+  },
+  { mysql: 'CREATE INDEX {jobs_waiting} ON {jobs} (due_queue, due_at)' },
+  { mysql: 'DROP INDEX {jobs_due} ON {jobs}' },
 ];
 
 export const MIGRATIONS: readonly Migration[] = [FIRST, SECOND];

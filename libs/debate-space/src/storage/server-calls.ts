@@ -106,6 +106,9 @@ export function throughPool(
 
 /** Hands the functions of an ORM nothing that they do not know. */
 export function throughFunctions(functions: HostFunctions): HostConnection {
+  const { query, transaction } = functions as Partial<HostFunctions>;
+  if (typeof query !== 'function' || typeof transaction !== 'function')
+    throw new StorageError('The storage has no connection', 'give the option pool, or query and transaction');
   return {
     query: (text, values) => functions.query(text, values),
     transaction: (work) => functions.transaction(work),

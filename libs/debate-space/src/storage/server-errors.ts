@@ -16,7 +16,7 @@ const REFUSALS = byCode([
     'DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN UNABLE_TO_VERIFY_LEAF_SIGNATURE CERT_HAS_EXPIRED ' +
       'UNABLE_TO_GET_ISSUER_CERT_LOCALLY ERR_TLS_CERT_ALTNAME_INVALID HANDSHAKE_SSL_ERROR HANDSHAKE_NO_SSL_SUPPORT',
     'TLS failed',
-    'give the connection the certificate authority of the server, and the name that is in its certificate',
+    'see whether the server speaks TLS; give the connection its certificate authority, and the name in its certificate',
   ],
   ['1820 1862 3118', 'the account is locked, or its password has expired', 'renew the password of the user'],
   ['1129', 'the server has blocked this machine', 'run FLUSH HOSTS on the server'],
@@ -44,6 +44,17 @@ const REFUSALS = byCode([
     '1665',
     'binlog_format is STATEMENT',
     'set binlog_format = ROW (or MIXED) on the server: claims of jobs are READ COMMITTED',
+  ],
+  [
+    '1568',
+    'a transaction is open on a connection of the pool',
+    'set completion_type = NO_CHAIN, and end each transaction before its connection goes back to the pool',
+  ],
+  ['1104', 'max_join_size forbids a statement', 'raise max_join_size, or set sql_big_selects = 1'],
+  [
+    '1193 1231 1238',
+    'the server refuses a setting of the connection',
+    'correct charset and the other settings',
   ],
   ['1175', 'sql_safe_updates is on', 'open the connections of the pool without sql_safe_updates'],
   [
@@ -116,7 +127,13 @@ const CONNECTION =
   /^(E[A-Z]{3,}|EAI_AGAIN|08\w{3}|PROTOCOL_\w+|CONNECTION_\w+|CONNECT_TIMEOUT|POOL_\w+|ER_(GET_)?(CONNECTION|SOCKET)_\w+|45\d{3}|P10(01|02|08|17)|P2024|\w*Connection\w*Error|\w*Timeout\w*Error)$/;
 /** Some have no code at all: "Connection terminated unexpectedly", "timeout exceeded when trying to connect". */
 const CONNECTION_MESSAGE =
-  /^(?!.*(SSL|been connected)).*(connect|terminat|time(d )?out|closed|queue limit|gone away)/i;
+  /^(?!.*been connected).*(connect|terminat|time(d )?out|closed|queue limit|gone away)/i;
+
+/** Of pg, without a code. */
+const REFUSAL_MESSAGES: readonly (readonly [message: RegExp, code: string])[] = [
+  [/SSL/, 'HANDSHAKE_NO_SSL_SUPPORT'],
+  [/SASL|password/, '28P01'],
+];
 
 /** The server has undone a statement or a transaction because of another one. */
 const CONFLICTS = ['40001', '40P01', '1213', '1205', '1020', '3101'];
@@ -148,10 +165,11 @@ export function serverError(server: string, error: unknown): StorageError {
   const name = codes.at(-1) ?? (error instanceof Error ? error.name : typeof error);
   if (isSilent(error, codes))
     return new StorageError(`${server} failed (${name})`, NO_ANSWER, { unreachable: true });
-  return new StorageError(
-    `${server} failed (${name})`,
-    'look this code up in the manual of the server or its driver',
-  );
+  const hint =
+    codes.length > 0
+      ? 'look this code up in the manual of the server or its driver'
+      : 'check the options pool, or query and transaction, of the storage';
+  return new StorageError(`${server} failed (${name})`, hint);
 }
 
 /** Nothing came back in time. */
@@ -172,15 +190,28 @@ function byCode(
   );
 }
 
+const MAX_DEPTH = 4;
 /** From the outside to the inside: ORMs keep the driver's error in one of these. */
-export function codesOf(error: unknown, depth = 4): string[] {
+export function codesOf(error: unknown, depth = MAX_DEPTH): string[] {
   if (typeof error !== 'object' || error === null || depth === 0) return [];
-  const { code, errno, originalCode, cause, meta, driverAdapterError, driverError, original, parent } =
-    error as Record<string, unknown>;
+  const {
+    message,
+    code,
+    errno,
+    originalCode,
+    cause,
+    meta,
+    driverAdapterError,
+    driverError,
+    original,
+    parent,
+  } = error as Record<string, unknown>;
   const own = [originalCode, code, errno]
     .filter((each) => typeof each === 'string' || typeof each === 'number')
     .map(String)
     .filter((each) => /^\w{3,40}$/.test(each));
+  if (depth === MAX_DEPTH && own.length === 0)
+    own.push(...REFUSAL_MESSAGES.filter(([sign]) => sign.test(String(message))).map((each) => each[1]));
   return [
     ...own,
     ...[cause, meta, driverAdapterError, driverError, original, parent].flatMap((inner) =>

@@ -19,6 +19,7 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
+  MAX_COUNTED,
   MAX_PAUSE_MS,
   referenceKey,
   type Added,
@@ -52,12 +53,16 @@ export interface SqlStorageOptions {
   readonly within?: (transaction: HostTransaction) => Database;
 }
 
-/** How many rows one call cancels, retries or prunes at most. */
+/** How many rows one call cancels or retries at most. */
 const STEP = 500;
+/** How many rows one call prunes at most: a statement takes less than 50 ms. */
+const PRUNED = 50;
 /** How many references one call prunes or reports at most. */
 const REFERENCES = 100;
-/** In how many waiting logouts, the earliest due first, the oldest one is looked for: no index has them by age. */
-const MAX_SORTED = 10_000;
+/** How many rows are counted at most. */
+const MANY = MAX_COUNTED + 1;
+/** Among how many waiting logouts, in the order in which they are due, the oldest is searched: no index has them by age. */
+const MAX_SORTED = 1_000;
 const WAITING = 'due_at IS NOT NULL';
 const PARKED = `state = 'parked' AND ended_at IS NOT NULL`;
 /** Of how many jobs the one that waits for its next attempt is looked for. */
@@ -74,6 +79,7 @@ export class SqlStorage implements Storage {
   readonly #database: Database;
   /** Its clock. */
   readonly #now: string;
+  readonly #dueQueue: string;
   readonly #query: Query;
   readonly #application: string;
   readonly #jobs: string;
@@ -93,6 +99,7 @@ export class SqlStorage implements Storage {
     const table = (name: Table): string => `${prefix}${name}`;
     this.#database = database;
     this.#now = database.now;
+    this.#dueQueue = database.dueQueue;
     this.#query = database.query;
     this.#application = application;
     this.#jobs = table('debate_space_jobs');
@@ -111,8 +118,8 @@ export class SqlStorage implements Storage {
 
   // ---- logouts
 
-  async addLogouts(logouts: readonly NewLogout[]): Promise<void> {
-    await Promise.all(logouts.map((logout) => this.#adds.add(logout)));
+  async addLogouts(logouts: readonly NewLogout[], late?: AbortSignal): Promise<void> {
+    await Promise.all(logouts.map((logout) => this.#adds.add(logout, late)));
   }
 
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
@@ -170,8 +177,11 @@ export class SqlStorage implements Storage {
   }
 
   async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
-    const [rows, order] = state === 'waiting' ? [WAITING, 'due_at'] : [PARKED, 'ended_at'];
-    const text = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND ${rows} ORDER BY ${order}, id LIMIT ${limit} OFFSET ${skip}`;
+    const [rows, order] =
+      state === 'waiting'
+        ? [`${this.#dueQueue} = ? AND ${WAITING}`, 'due_at']
+        : [`queue = ? AND ${PARKED}`, 'ended_at'];
+    const text = `SELECT * FROM ${this.#jobs} WHERE ${rows} ORDER BY ${order}, id LIMIT ${limit} OFFSET ${skip}`;
     return (await this.#rows(text, [this.#id('logout')])).map(jobOf);
   }
 
@@ -189,10 +199,10 @@ export class SqlStorage implements Storage {
 
   // ---- work on jobs
 
-  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS): Promise<Claims> {
+  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS, only?: string): Promise<Claims> {
     const token = randomUUID();
-    const rows = await this.#take(kind, this.#id(kind), limit, leaseMs, token);
-    const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit) : [];
+    const rows = only === undefined ? await this.#take(kind, this.#id(kind), limit, leaseMs, token) : [];
+    const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit, only) : [];
     for (const list of lists)
       if (rows.length < limit)
         rows.push(...(await this.#take(kind, list, limit - rows.length, leaseMs, token)));
@@ -204,7 +214,8 @@ export class SqlStorage implements Storage {
       const isOf = reference && referenceOf(reference);
       return { ...jobOf(row), token, dueAt: now + leaseMs, ageMs, reference: isOf };
     });
-    return { claims, nextMs: rows.length > 0 && rows.length === limit ? 0 : nextMs };
+    if (rows.length > 0 && rows.length === limit) return { claims, nextMs: 0 };
+    return { claims, nextMs: only === undefined ? nextMs : undefined };
   }
 
   async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
@@ -212,7 +223,7 @@ export class SqlStorage implements Storage {
     const isRunning = kind === 'erasure' ? `AND ${this.#isRunning}` : '';
     const rows = await this.#database.take({
       table: this.#jobs,
-      where: `queue = ? AND due_at <= ${this.#now} AND NOT EXISTS (${paused}) ${isRunning}`,
+      where: `${this.#dueQueue} = ? AND due_at <= ${this.#now} AND NOT EXISTS (${paused}) ${isRunning}`,
       order: 'due_at',
       limit,
       set: `due_at = ${this.#now} + ?, token = ?`,
@@ -232,18 +243,20 @@ export class SqlStorage implements Storage {
     return `COALESCE((SELECT p.paused FROM ${this.#references} p WHERE p.id = reference), 0) <> 1`;
   }
 
-  async #dueLists(limit: number): Promise<readonly string[]> {
-    const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.queue = r.id AND j.due_at <= ${this.#now}`;
-    const where = `${RUNNING_LISTS} AND EXISTS (${due})`;
+  /** @param only the name of a reference: no other list */
+  async #dueLists(limit: number, only?: string): Promise<readonly string[]> {
+    const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.${this.#dueQueue} = r.id AND j.due_at <= ${this.#now}`;
+    const where = `${RUNNING_LISTS} AND EXISTS (${due}) ${only === undefined ? '' : 'AND r.id = ?'}`;
     const text = `SELECT id FROM ${this.#references} r WHERE ${where} ORDER BY requested_at LIMIT ${limit}`;
-    return (await this.#rows(text, [this.#application])).map(({ id }) => String(id));
+    const values = only === undefined ? [] : [this.#id(referenceKey(only))];
+    return (await this.#rows(text, [this.#application, ...values])).map(({ id }) => String(id));
   }
 
   /** The clock, and until when the next job of a kind is due. */
   async #next(kind: JobKind): Promise<{ readonly now: number; readonly nextMs: number | undefined }> {
     const where = kind === 'erasure' ? `${WAITING} AND ${this.#isRunning}` : WAITING;
     const first = (queue: string): string =>
-      `(SELECT due_at FROM ${this.#jobs} WHERE queue = ${queue} AND ${where} ORDER BY due_at LIMIT 1)`;
+      `(SELECT due_at FROM ${this.#jobs} WHERE ${this.#dueQueue} = ${queue} AND ${where} ORDER BY due_at LIMIT 1)`;
     const lists = ` UNION ALL SELECT ${first('r.id')} FROM ${this.#references} r WHERE ${RUNNING_LISTS}`;
     const dues = `SELECT ${first('?')} AS due${kind === 'erasure' ? lists : ''}`;
     const pause = `(SELECT value FROM ${this.#facts} WHERE id = ? AND value <= ${this.#now} + ${MAX_PAUSE_MS})`;
@@ -292,31 +305,34 @@ export class SqlStorage implements Storage {
   }
 
   async counts(kind: JobKind): Promise<Counts> {
-    if (kind === 'logout') {
-      const of = (where: string): string => `FROM ${this.#jobs} WHERE queue = ? AND ${where}`;
-      const earliest = `SELECT id ${of(WAITING)} ORDER BY due_at LIMIT ${MAX_SORTED}`;
-      const text = `SELECT (SELECT COUNT(*) ${of(WAITING)}) AS waiting, (SELECT COUNT(*) ${of(PARKED)}) AS parked,
-        (SELECT MIN(id) FROM (${earliest}) AS earliest) AS oldest`;
-      const queue = this.#id(kind);
-      const [row] = await this.#rows(text, [queue, queue, queue]);
-      const oldest = textOr(row?.oldest)?.slice(this.#id('').length);
-      const oldestAt = oldest === undefined ? undefined : endedAtOf(oldest);
-      return { waiting: Number(row?.waiting), parked: Number(row?.parked), oldestAt };
-    }
-    const unfinished = `FROM ${this.#references} r WHERE r.app = ? AND r.finished_at IS NULL`;
-    const text = `SELECT (SELECT SUM(total - (${ENDED_USERS})) ${unfinished}) AS unended,
-      (SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${PARKED}) +
-      (SELECT COUNT(*) FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${PARKED}
-        WHERE r.app = ? AND r.finished_at IS NULL AND r.is_list = 1) AS parked,
-      (SELECT MIN(requested_at) ${unfinished}) AS oldest`;
-    const [row] = await this.#rows(text, [
-      this.#application,
-      this.#singles,
-      this.#application,
-      this.#application,
-    ]);
-    const parked = Number(row?.parked ?? 0);
-    return { waiting: Number(row?.unended ?? 0) - parked, parked, oldestAt: numberOr(row?.oldest) };
+    return kind === 'logout' ? this.#logoutCounts() : this.#erasureCounts();
+  }
+
+  async #logoutCounts(): Promise<Counts> {
+    const queue = this.#id('logout');
+    const waiting = `SELECT id FROM ${this.#jobs} WHERE ${this.#dueQueue} = ? AND ${WAITING}`;
+    const parked = `SELECT id FROM ${this.#jobs} WHERE queue = ? AND ${PARKED}`;
+    const count = (rows: string): string => `(SELECT COUNT(*) FROM (${rows} LIMIT ${MANY}) AS part)`;
+    const oldest = `(SELECT MIN(id) FROM (${waiting} ORDER BY due_at LIMIT ${MAX_SORTED}) AS part)`;
+    const text = `SELECT ${count(waiting)} AS waiting, ${count(parked)} AS parked, ${oldest} AS oldest`;
+    const [row] = await this.#rows(text, [queue, queue, queue]);
+    const id = textOr(row?.oldest)?.slice(this.#id('').length);
+    const oldestAt = id === undefined ? undefined : endedAtOf(id);
+    return { waiting: Number(row?.waiting), parked: Number(row?.parked), oldestAt };
+  }
+
+  async #erasureCounts(): Promise<Counts> {
+    const unfinished = `r.app = ? AND r.finished_at IS NULL`;
+    const earliest = `SELECT requested_at, total - (${ENDED_USERS}) AS users FROM ${this.#references} r
+      WHERE ${unfinished} ORDER BY requested_at LIMIT ${MANY}`;
+    const singles = `SELECT id FROM ${this.#jobs} WHERE queue = ? AND ${PARKED} LIMIT ${MANY}`;
+    const ofLists = `SELECT j.id FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${PARKED}
+      WHERE ${unfinished} AND r.is_list = 1 LIMIT ${MANY}`;
+    const text = `SELECT SUM(users) AS unended, MIN(requested_at) AS oldest, (SELECT COUNT(*) FROM (${singles}) AS singles)
+      + (SELECT COUNT(*) FROM (${ofLists}) AS of_lists) AS parked FROM (${earliest}) AS earliest`;
+    const [row] = await this.#rows(text, [this.#singles, this.#application, this.#application]);
+    const [unended, parked] = [Number(row?.unended ?? 0), Number(row?.parked)];
+    return { waiting: Math.max(0, unended - parked), parked, oldestAt: numberOr(row?.oldest) };
   }
 
   // ---- erasures
@@ -501,15 +517,16 @@ export class SqlStorage implements Storage {
     if (reference.finishedAt !== undefined) return { ...reference, parked: 0, retrying: undefined };
     const [where, values] = this.#usersOf(row);
     const count = `SELECT COUNT(*) AS parked FROM ${this.#jobs} WHERE ${where} AND ${PARKED}`;
-    const latest = `SELECT * FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL AND token IS NULL ORDER BY due_at DESC LIMIT ${LATEST_DUE}`;
+    const [due] = this.#usersOf(row, this.#dueQueue);
+    const latest = `SELECT * FROM ${this.#jobs} WHERE ${due} AND ${WAITING} AND token IS NULL ORDER BY due_at DESC LIMIT ${LATEST_DUE}`;
     const [counted] = await this.#rows(count, values);
     const retrying = (await this.#rows(latest, values)).findLast(({ failures }) => Number(failures) > 0);
     return { ...reference, parked: Number(counted?.parked), retrying: retrying && jobOf(retrying) };
   }
 
   /** The jobs of a reference: those of a list have a queue of their own, single ones are few. */
-  #usersOf({ id, is_list }: Row): readonly [where: string, values: readonly string[]] {
-    if (Number(is_list) === 1) return ['queue = ?', [String(id)]];
+  #usersOf({ id, is_list }: Row, queue = 'queue'): readonly [where: string, values: readonly string[]] {
+    if (Number(is_list) === 1) return [`${queue} = ?`, [String(id)]];
     return ['id > ? AND id < ?', rangeOf(String(id))];
   }
 
@@ -546,8 +563,8 @@ export class SqlStorage implements Storage {
     if (row?.finished_at !== null) return { more: false, uncertain: [], finished: undefined };
     if (!referenceOf(row).canceled) return { more: true, uncertain: [], finished: undefined };
     return this.#database.transaction(async (step) => {
-      const [users, values] = this.#usersOf(row);
-      const unsent = `SELECT id FROM ${this.#jobs} WHERE ${users} AND due_at IS NOT NULL AND uncertain = 0
+      const [users, values] = this.#usersOf(row, this.#dueQueue);
+      const unsent = `SELECT id FROM ${this.#jobs} WHERE ${users} AND ${WAITING} AND uncertain = 0
         ORDER BY due_at LIMIT ${STEP} ${forUpdate}`;
       const waiting = (await step(unsent, values)).rows;
       const parked = (await this.#parkedOf(step, row, forUpdate)).map(jobOf);
@@ -701,10 +718,14 @@ export class SqlStorage implements Storage {
       values: [[this.#application, perMs, slots], []],
     });
     if (taken.length > 0) return 0;
-    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
+    const text = `SELECT MIN(taken_at) + ? - ${this.#now} AS ms, MAX(taken_at) - ${this.#now} AS ahead
+      FROM ${this.#rate} WHERE app = ? AND slot < ?`;
     const [row] = await this.#rows(text, [perMs, this.#application, slots]);
     if (row?.ms === null) this.#slots = 0; // somebody has emptied the table
-    return Math.max(1, Number(row?.ms));
+    // Taken in the future: the clock was set back, or somebody else wrote it. Without this the slot would never be free.
+    const repair = `UPDATE ${this.#rate} SET taken_at = ${this.#now} WHERE app = ? AND taken_at > ${this.#now}`;
+    if (Number(row?.ahead) > 0) await this.#query(repair, [this.#application]);
+    return Math.min(Math.max(1, Number(row?.ms)), perMs);
   }
 
   async #insertSlots(slots: number): Promise<void> {
@@ -720,15 +741,15 @@ export class SqlStorage implements Storage {
   // ---- the storage itself
 
   async prune({ historyMs, receiptsMs }: { historyMs: number; receiptsMs: number }): Promise<boolean> {
-    const logouts = `queue = ? AND state = 'done' AND ended_at < ${this.#now} - ?`;
-    const sessions = `app = ? AND ended_at <= ${this.#now} - ?`;
+    const logouts = `queue = ? AND state = 'done' AND ended_at < ${this.#now} - ? ORDER BY ended_at`;
+    const sessions = `app = ? AND ended_at <= ${this.#now} - ? ORDER BY ended_at`;
     const references = `app = ? AND finished_at < ${this.#now} - ?`;
     const removed = [
-      await this.#remove(this.#jobs, logouts, [this.#id('logout'), historyMs], STEP),
-      await this.#remove(this.#sessions, sessions, [this.#application, ENDED_SESSION_MS], STEP),
+      await this.#remove(this.#jobs, logouts, [this.#id('logout'), historyMs], PRUNED),
+      await this.#remove(this.#sessions, sessions, [this.#application, ENDED_SESSION_MS], PRUNED),
     ];
-    const text = `SELECT id FROM ${this.#references} WHERE ${references} ORDER BY finished_at LIMIT ${REFERENCES}`;
-    let left = STEP;
+    const text = `SELECT id FROM ${this.#references} WHERE ${references} ORDER BY finished_at LIMIT ${PRUNED}`;
+    let left = PRUNED;
     for (const { id } of await this.#rows(text, [this.#application, receiptsMs])) {
       if (left === 0) break;
       left -= await this.#removeReference(String(id), receiptsMs, left);
@@ -743,12 +764,19 @@ export class SqlStorage implements Storage {
       const row = await this.#reference(query, id, this.#database.forUpdate);
       const isOld = `SELECT 1 FROM ${this.#references} WHERE id = ? AND finished_at < ${this.#now} - ?`;
       if (!row || (await query(isOld, [id, receiptsMs])).rows.length === 0) return 0; // it was opened again
-      const count = await this.#remove(this.#jobs, 'id > ? AND id < ?', rangeOf(id), limit, query);
+      const count = await this.#remove(
+        this.#jobs,
+        'id > ? AND id < ? ORDER BY id',
+        rangeOf(id),
+        limit,
+        query,
+      );
       if (count < limit) await query(`DELETE FROM ${this.#references} WHERE id = ?`, [id]);
       return count;
     });
   }
 
+  /** @param where of the rows, and their order: without one, Postgres would read the table past all rows that were removed */
   async #remove(
     table: string,
     where: string,

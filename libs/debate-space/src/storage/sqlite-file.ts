@@ -38,6 +38,8 @@ type Constructor = new (path: string) => SqliteDriver;
 /** How long a statement waits while another process writes, in milliseconds: less than a call may take. */
 const BUSY_MS = 4_000;
 const MAX_STATEMENTS = 200;
+/** How many pages a file has at most that is compacted, which takes 0.1 s: 16 MB. */
+const MAX_COMPACTED = 4_096;
 
 /**
  * Nothing else opens the file, not even to look: closing it would drop the locks of SQLite, which belong to the process, and
@@ -64,7 +66,21 @@ export async function openDriver(path: string): Promise<SqliteDriver> {
 
 /** Copies the WAL into the file and empties it, so that erased uids leave it, too; not while another process reads. */
 export function emptyWal(driver: SqliteDriver): void {
-  driver.exec(`PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${BUSY_MS}`);
+  driver.exec('PRAGMA busy_timeout = 0');
+  try {
+    driver.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } finally {
+    driver.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+  }
+}
+
+/**
+ * Writes a file of up to 16 MB anew. `secure_delete` overwrites what is removed, but not the copies that SQLite leaves in the
+ * unused part of a page when it moves rows to another one: sealed uids, or parts of them.
+ */
+export function compact(driver: SqliteDriver): void {
+  const [found] = driver.prepare('PRAGMA page_count').all();
+  if (Number(found?.page_count) <= MAX_COMPACTED) driver.exec('VACUUM');
 }
 
 async function driverClass(): Promise<Constructor> {
@@ -99,6 +115,7 @@ export function sqliteDatabase(driver: SqliteDriver): Database {
   const database: Database = {
     dialect: 'sqlite',
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+    dueQueue: 'queue',
     forUpdate: '',
     query,
     transaction: (work) => work(query), // the worker has begun one, with a savepoint for each call
@@ -233,6 +250,7 @@ function makeFile(path: string, text: string): void {
 
 const RIGHTS = 'give the file and its folder to the user that runs the app';
 const PLACE = 'give the path of a file, in a folder that the user that runs the app can make';
+const LOCKED = 'locked';
 const PERMISSIONS =
   'start Node.js with --allow-worker, with --allow-addons for libsql, and with --allow-fs-read and --allow-fs-write for the folder of the file';
 /** By codes of the system, and by messages of SQLite, which are the same in every driver. */
@@ -243,7 +261,7 @@ const MEANINGS: readonly (readonly [sign: RegExp, meaning: string, hint: string]
   [/^(ENOSPC|EDQUOT|EFBIG)|is full/, 'disk full', 'make room; an app that runs needs no restart'],
   [
     /is locked/,
-    'locked',
+    LOCKED,
     'another program has a transaction open on the file, such as a shell or a backup; end it',
   ],
   [/not a database/, 'not a file of SQLite', 'give another path, or move the file away'],
@@ -271,5 +289,6 @@ export function sqliteError(failed: string, error: unknown): StorageError {
   return new StorageError(
     `${failed} (${known?.[1] ?? reason})`,
     known?.[2] ?? 'check the disk, and restart the app',
+    { unreachable: known?.[1] === LOCKED },
   );
 }

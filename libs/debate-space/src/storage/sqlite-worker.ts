@@ -6,7 +6,14 @@ import { migrate } from './migration.js';
 import { probeOperations } from './probe.js';
 import { TABLES } from './schema.js';
 import { SqlStorage } from './sql-storage.js';
-import { emptyWal, openDriver, sqliteDatabase, sqliteError, type SqliteDriver } from './sqlite-file.js';
+import {
+  compact,
+  emptyWal,
+  openDriver,
+  sqliteDatabase,
+  sqliteError,
+  type SqliteDriver,
+} from './sqlite-file.js';
 import type { Answer, Call, Message } from './sqlite.js';
 
 /*
@@ -15,6 +22,7 @@ import type { Answer, Call, Message } from './sqlite.js';
  */
 
 const MAX_CALLS = 200;
+const COMPACT_MS = 60 * 60_000;
 
 /** The calls that have come and are not withdrawn. */
 class Inbox {
@@ -69,7 +77,8 @@ function serve(port: MessagePort, path: string): void {
     while (!inbox.isEmpty) {
       const { calls, answers } = await file.work(inbox);
       port.postMessage(answers);
-      if (calls.some(({ method }) => method === 'prune')) file.tidy();
+      const pruned = calls.filter(({ method }) => method === 'prune').map(({ id }) => id);
+      if (answers.some(({ id, value }) => value === false && pruned.includes(id))) file.tidy();
     }
     isWorking = false;
     if (!inbox.isClosing) return;
@@ -87,6 +96,7 @@ class SqliteFile {
   readonly #storages = new Map<string, SqlStorage>();
   #driver: SqliteDriver | undefined;
   #inodes: string | undefined;
+  #compactedAt = -Infinity;
 
   constructor(private readonly path: string) {}
 
@@ -112,12 +122,18 @@ class SqliteFile {
     }
   }
 
-  /** After rows were removed. */
+  /** Removes what is left of rows that were emptied or removed. */
   tidy(): void {
+    if (!this.#driver) return;
     try {
-      if (this.#driver) emptyWal(this.#driver);
+      const now = performance.now();
+      if (now - this.#compactedAt > COMPACT_MS) {
+        compact(this.#driver);
+        this.#compactedAt = now;
+      }
+      emptyWal(this.#driver);
     } catch {
-      // Another process reads or writes; the next time will do.
+      // Another process reads or writes: the next time will do.
     }
   }
 
@@ -141,8 +157,11 @@ class SqliteFile {
   async #valueOf(driver: SqliteDriver, { application, method, args }: Call): Promise<unknown> {
     const known = this.#storages.get(application);
     const storage = known ?? new SqlStorage(sqliteDatabase(driver), application);
-    this.#storages.set(application, storage);
-    if (method === 'open') await prepare(driver);
+    if (!known || method === 'open') {
+      await prepare(driver);
+      await storage.open();
+      this.#storages.set(application, storage);
+    }
     const operations = storage as unknown as Record<string, (...all: readonly unknown[]) => Promise<unknown>>;
     return operations[method]?.(...args);
   }
@@ -165,8 +184,8 @@ class SqliteFile {
 
   #failed({ id, method }: Call, error: unknown): Answer {
     const failed = method === 'open' ? `sqliteStorage() cannot use ${this.path}` : 'SQLite failed';
-    const { problem, hint } = sqliteError(failed, error);
-    return { id, failed: { problem, hint } };
+    const { problem, hint, unreachable } = sqliteError(failed, error);
+    return { id, failed: { problem, hint, unreachable } };
   }
 
   /** @returns `false` when SQLite has undone the transaction already */

@@ -99,6 +99,10 @@ export interface Claims {
   readonly nextMs: number | undefined;
 }
 
+/** How many rows are counted: one more stands for more than this. */
+export const MAX_COUNTED = 10_000;
+
+/** Of logouts, and of the references of erasures, at most {@link MAX_COUNTED} + 1 are counted, and searched for the oldest. */
 export interface Counts {
   readonly waiting: number;
   readonly parked: number;
@@ -248,8 +252,11 @@ export interface DueSession extends LiveSession {
 export interface Storage extends ErasureRequests {
   // ---- logouts
 
-  /** Durable when it resolves. A logout that is there already, done or not, stays as it is. */
-  addLogouts(logouts: readonly NewLogout[]): Promise<void>;
+  /**
+   * Durable when it resolves. A logout that is there already, done or not, stays as it is.
+   * @param late when it is aborted, logouts that have not left for the database are withdrawn, and the call rejects
+   */
+  addLogouts(logouts: readonly NewLogout[], late?: AbortSignal): Promise<void>;
   /** Ends a delivered logout, also when its lease was lost: what is done is done. Empties the sealed uid. */
   finishLogout(claim: Claim, attempts: number): Promise<void>;
   /** Waiting and parked logouts of an erased user become `superseded`. @returns how many */
@@ -258,15 +265,18 @@ export interface Storage extends ErasureRequests {
   retryLogout(id: string): Promise<boolean>;
   /** Ends a parked logout. @returns whether there was one */
   discardLogout(id: string): Promise<boolean>;
-  /** Waiting ones the earliest due first, parked ones the longest parked first. @param limit at most 1,000 */
+  /** Waiting ones the earliest due first, parked ones the longest parked first. @param limit at most 1,000, in memory any */
   listLogouts(state: 'waiting' | 'parked', limit: number, skip?: number): Promise<readonly Job[]>;
   /** All logouts of a user: waiting, parked, and the history. The oldest 1,000 at most. */
   logoutsOf(subjects: readonly string[]): Promise<readonly Job[]>;
 
   // ---- work on jobs. A call with a lost lease changes nothing
 
-  /** Due jobs, for `leaseMs`. Nothing while the kind is paused. */
-  claim(kind: JobKind, limit: number, leaseMs?: number): Promise<Claims>;
+  /**
+   * Due jobs, for `leaseMs`. Nothing while the kind is paused.
+   * @param only the name of a reference: claims from its list alone, and does not say when more may be due
+   */
+  claim(kind: JobKind, limit: number, leaseMs?: number, only?: string): Promise<Claims>;
   renew(claims: readonly Claim[], leaseMs?: number): Promise<void>;
   /** Makes them due immediately. */
   giveBack(claims: readonly Claim[]): Promise<void>;
@@ -366,6 +376,17 @@ export interface Storage extends ErasureRequests {
   close(): Promise<void>;
 }
 
+/**
+ * The work of a process without the options of the app. It claims, sends and records; it does not park, give up, prune, or
+ * report what is overdue, because its settings and keys need not be those of the app.
+ */
+export interface Guest {
+  /** The kinds of jobs that it works on. */
+  readonly kinds: readonly JobKind[];
+  /** The only list whose users it erases. */
+  readonly reference?: string;
+}
+
 /** What `options.storage` is: opens the storage of an application. */
 export interface StorageEngine {
   /** `memory`, `sqlite`, `postgres`, `mysql` or `redis`: for logs, statistics and health. */
@@ -374,6 +395,11 @@ export interface StorageEngine {
   readonly durable: boolean;
   /** What a crash loses, for the log line at boot. */
   readonly guarantee: string;
+  /**
+   * Set by a process that works on the storage of an app without the options of that app, such as the command line.
+   * @internal
+   */
+  readonly guest?: Guest;
   /**
    * Creates the tables that are missing, unless the engine was told not to.
    * @param application what all of its rows belong to: letters, digits, `-` and `_`, at most 64

@@ -5,9 +5,9 @@ export interface DebateSpaceHttpOptions {
   /** For one request, from connecting to the last byte of the answer, in milliseconds. @defaultValue `10_000` */
   timeoutMs?: number | undefined;
   /**
-   * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. A call whose slot
-   * cannot come in time is refused immediately, with a `RateLimitedError`. What waits for its slots instead – `users()` and the
-   * erasures – has no such limit. @defaultValue `30_000`
+   * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. A call whose
+   * slot cannot come in time is refused with a `RateLimitedError` as soon as this is known: at once, or when its turn comes
+   * after the calls that wait before it. `users()` and the erasures wait for their slots without a limit. @defaultValue `30_000`
    */
   totalTimeoutMs?: number | undefined;
   /** How many requests one call may make. @defaultValue `4` */

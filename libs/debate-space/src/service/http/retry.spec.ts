@@ -240,7 +240,7 @@ describe('repeating a call', () => {
 
     it('ends an attempt under way at the deadline', async () => {
       const service = await scripted(() => 'silence');
-      const debate = await client(service, { http: { totalTimeoutMs: 100, timeoutMs: 60_000 } });
+      const debate = await client(service, { http: { totalTimeoutMs: 1_000, timeoutMs: 60_000 } });
       expect(await errorOf(debate.deleteUser('alice'))).toMatchObject({
         code: 'ERR_DEBATE_SPACE_TIMEOUT',
         outcome: 'unknown',

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { Pool as MariadbPool } from 'mysql2/promise';
 import type { Pool } from 'pg';
 import {
   postgresPool,
@@ -6,9 +7,11 @@ import {
   startPostgres,
   type RunningPostgres,
 } from '#support/servers/postgres.js';
-import { postgresFunctions } from '#support/storages/table-storages.js';
+import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
+import { mariadbPool, postgresFunctions } from '#support/storages/table-storages.js';
+import { mysqlStorage } from './mysql.js';
 import { postgresStorage } from './postgres.js';
-import type { Storage } from './storage.js';
+import { MAX_COUNTED, type Storage } from './storage.js';
 
 const WAITING = 100_000;
 
@@ -16,7 +19,7 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
   let postgres: RunningPostgres;
   let pool: Pool;
   let storage: Storage;
-  /** Of the last statement that took rows. */
+  /** Of the last statement that took or counted rows. */
   let plan: string;
 
   beforeAll(async () => {
@@ -29,7 +32,7 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
     const recorded: typeof functions = {
       ...functions,
       query: async (text, values) => {
-        if (text.startsWith('WITH')) {
+        if (/^(WITH|SELECT \(SELECT COUNT)/.test(text)) {
           const lines = (await functions.query(`EXPLAIN ${text}`, values)) as { 'QUERY PLAN': string }[];
           plan = lines.map((line) => line['QUERY PLAN']).join('\n');
         }
@@ -49,11 +52,11 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
 
   const jobs = `INSERT INTO debate_space_jobs (id, app, kind, queue, subject, state, details, attempts, failures, rejections,
     uncertain, since, due_at, ended_at, sealed) SELECT`;
-  const waiting = `${jobs} 'app/w' || n, 'app', 'logout', 'app/logout', 's' || n, 'waiting', '', 0, 0, 0, NULL, n, n, NULL, 'sealed'
+  const waiting = `${jobs} 'app/' || lpad(n::text, 15, '0') || '-w', 'app', 'logout', 'app/logout', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
     FROM generate_series(1, $1::int) n`;
-  const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logout', 's' || n, 'done', '', 1, 0, 0, NULL, n, NULL, n, ''
+  const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logout', 's' || n, 'done', '', 1, 0, 0, 0, n, NULL, n, ''
     FROM generate_series(1, $1::int) n`;
-  const erasures = `${jobs} 'app/r.' || n, 'app', 'erasure', 'app/erasure', 's' || n, 'waiting', '', 0, 0, 0, NULL, n, n, NULL, 'sealed'
+  const erasures = `${jobs} 'app/r.' || n, 'app', 'erasure', 'app/erasure', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
     FROM generate_series(1, $1::int) n`;
   const sessions = `INSERT INTO debate_space_sessions (id, app, subject, expires_at, due_at, sealed)
     SELECT 'app/s' || n, 'app', 's' || n, n, n, 'sealed' FROM generate_series(1, $1::int) n`;
@@ -76,6 +79,10 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
       await storage.claim('logout', 32);
       expect(plan).toMatch(/Index Scan using debate_space_jobs_due/);
       expect(plan).not.toMatch(/Sort|Bitmap|Seq Scan on debate_space_jobs/);
+      await storage.counts('logout');
+      expect(plan).toMatch(/Index Scan using debate_space_jobs_due/);
+      expect(plan).not.toMatch(/Sort/);
+      expect(await storage.counts('logout')).toMatchObject({ waiting: MAX_COUNTED + 1, parked: 0 });
     },
   );
 
@@ -91,5 +98,51 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
     await storage.dueSessions(32);
     expect(plan).toMatch(/Index Scan using debate_space_sessions_due/);
     expect(plan).not.toMatch(/Sort|Bitmap|Seq Scan on debate_space_sessions/);
+  });
+});
+
+mariadbServer.describe('how many rows MariaDB reads', () => {
+  let mariadb: RunningMariadb;
+  let pool: MariadbPool;
+  let storage: Storage;
+
+  beforeAll(async () => {
+    mariadb = await startMariadb();
+    pool = mariadbPool(mariadb.uri, { connectionLimit: 1 }); // the server counts what a connection reads
+    ({ storage } = await mysqlStorage({ pool }).open('app'));
+    const fill = (rows: number, columns: string): Promise<unknown> =>
+      pool.query(`INSERT INTO debate_space_jobs (id, app, kind, queue, subject, state, details, attempts, failures, rejections,
+        uncertain, since, due_at, ended_at, sealed) SELECT ${columns} FROM seq_1_to_${rows}`);
+    const logout = `'app', 'logout', 'app/logout', CONCAT('s', seq)`;
+    await fill(4 * WAITING, `CONCAT('app/d', seq), ${logout}, 'done', '', 1, 0, 0, 0, seq, NULL, seq, ''`);
+    const id = `CONCAT('app/', LPAD(seq, 15, '0'), '-w')`;
+    await fill(WAITING, `${id}, ${logout}, 'waiting', '', 0, 0, 0, 0, seq, seq, NULL, 'sealed'`);
+  }, 120_000);
+  afterAll(async () => {
+    await storage.close();
+    await pool.end();
+    await mariadb.stop();
+  });
+
+  async function readBy(work: () => Promise<unknown>): Promise<number> {
+    await pool.query('FLUSH STATUS');
+    await work();
+    const [rows] = await pool.query("SHOW SESSION STATUS LIKE 'Handler_read%'");
+    return (rows as { Value: string }[]).reduce((sum, { Value }) => sum + Number(Value), 0);
+  }
+
+  it('is about those that a claim takes, whatever has ended and waits', async () => {
+    expect(await readBy(() => storage.claim('logout', 32))).toBeLessThan(32 * 5);
+  });
+
+  it('is bounded for the counts', async () => {
+    expect(await readBy(() => storage.counts('logout'))).toBeLessThan(MAX_COUNTED * 2.5);
+    expect(await storage.counts('logout')).toMatchObject({ waiting: MAX_COUNTED + 1, parked: 0 });
+  });
+
+  it('is bounded for each step that prunes', async () => {
+    const keep = { historyMs: 60_000, receiptsMs: 60_000 };
+    expect(await readBy(() => storage.prune(keep))).toBeLessThan(1_000);
+    expect(await storage.prune(keep)).toBe(true);
   });
 });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
-import { shutDown, type ApplicationParts } from './shutdown.js';
+import { shutDown, type ApplicationParts } from './debate-space.lifecycle.js';
 
 const ORDER = [
-  ...['recorder.close', 'sessions.close', 'runners.drain', 'abort', 'runners.idle', 'recorder.flush'],
-  ...['transport.close', 'storage.close', 'complete'],
+  ...['recorder.close', 'sessions.close', 'workers.stop', 'abort', 'workers.idle', 'logouts.moveToStorage'],
+  ...['watch.stop', 'transport.close', 'storage.close', 'complete'],
 ];
 
 /** An application whose parts note the steps, in which they do what `act` does. */
@@ -21,14 +21,15 @@ function application(act: (step: string) => unknown) {
     emit: (event: DebateSpaceEvent) => events.push(event),
     options: { worker: true, storage: { durable: false } },
     storage: { close: step('storage.close'), counts: () => Promise.resolve({ waiting: 0, parked: 0 }) },
+    watch: { stop: step('watch.stop') },
     shutdown,
     events: { complete: () => steps.push('complete') },
   };
   const parts = {
     application: shared,
-    recorder: { close: step('recorder.close'), flush: step('recorder.flush') },
-    sessions: { close: step('sessions.close') },
-    runners: { drain: step('runners.drain'), idle: step('runners.idle') },
+    sessions: { close: step('sessions.close'), recorder: { close: step('recorder.close') } },
+    logouts: { moveToStorage: step('logouts.moveToStorage') },
+    workers: { stop: step('workers.stop'), idle: step('workers.idle') },
     transport: { close: step('transport.close') },
   } as unknown as ApplicationParts;
   return { steps, events, shut: () => shutDown(parts) };
@@ -60,10 +61,10 @@ describe('the shutdown', () => {
     expect(events).toEqual([{ type: 'fault', where: 'shutdown', error: 'RangeError' }]);
   });
 
-  it('ends within nine seconds when no step of it answers', async () => {
+  it('ends within five seconds when no step of it answers', async () => {
     const { steps, shut } = application(() => new Promise(() => undefined));
     const done = shut();
-    await jest.advanceTimersByTimeAsync(8_900);
+    await jest.advanceTimersByTimeAsync(4_700);
     expect(steps).not.toContain('complete');
     await jest.advanceTimersByTimeAsync(600);
     await done;

@@ -49,7 +49,7 @@ export class Functions {
   }
 
   #start(): Instance {
-    const execArgv = ['--no-warnings', '--import', fileOf('../process/typescript.mjs')];
+    const execArgv = ['--no-warnings', '--import', fileOf('../support/process/typescript.mjs')];
     const child = fork(fileOf('function-process.ts'), [JSON.stringify(this.#settings)], { execArgv });
     const exit = once(child, 'exit');
     void exit.then(([, signal]) => this.ends.push(signal));

@@ -10,7 +10,7 @@ import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { promisify } from 'node:util';
 import { Pool } from 'pg';
-import type { LambdaHandler } from './lambda-fetch.js';
+import type { LambdaHandler } from '#support/hosts/lambda-fetch.js';
 
 export interface FunctionSettings {
   /** Without the storage, which is the database. */

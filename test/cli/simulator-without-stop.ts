@@ -1,5 +1,5 @@
 // A program that starts a simulator and does not stop it. What else keeps the process alive is its stdin, until that ends.
-import { DebateSpaceSimulator } from '../../../libs/debate-space-simulator/src/index.js';
+import { DebateSpaceSimulator } from '../../libs/debate-space-simulator/src/index.js';
 
 const simulator = await DebateSpaceSimulator.start({
   keepProcessAlive: process.argv.includes('keepProcessAlive'),
