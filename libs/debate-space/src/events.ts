@@ -60,6 +60,8 @@ export type DebateSpaceEvent =
       readonly cause: string;
       /** Until the next attempt, at the earliest; while the service is down, one logout at a time is tried. */
       readonly delayMs: number;
+      /** Of a refusal that the command line leaves to the app, which may have other options: the most likely fix. */
+      readonly hint?: string;
     })
   | (AttemptEvent & {
       readonly type: 'logout-parked';

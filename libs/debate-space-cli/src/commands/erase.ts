@@ -27,7 +27,7 @@ const MODE_HELP =
   'anonymize: remove personal data, keep contributions. delete: remove everything; the uid can never log in again';
 const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
 const HOOKS =
-  'This command processes it, and all else that waits in the storage. It does not call `erasure.beforeErase` of your app.';
+  'This command erases them, without calling `erasure.beforeErase` of your app. Other erasures that wait in the storage stay with your app.';
 const WATCHES =
   'Queued. Your app will process it; this command only watches. No app running? Use --execute-here.';
 
@@ -45,7 +45,7 @@ export function addErase(program: Command, cli: CliContext): void {
     .option('--requested-by <text>', 'who requested it, for the receipts')
     .option('--dry-run', 'count, and change nothing')
     .addOption(new Option('--no-wait', 'do not wait until your app has done it').conflicts('executeHere'))
-    .option('--execute-here', 'erase here, and not in your app: this, and all else that waits in the storage')
+    .option('--execute-here', 'erase them here, without `erasure.beforeErase` of your app')
     .option('--yes', 'do not ask for confirmation')
     .action(async (uids: string[], options: EraseOptions) => {
       const { mode, dryRun = false, wait, executeHere = false, yes = false } = options;
@@ -64,7 +64,11 @@ export function addErase(program: Command, cli: CliContext): void {
         }
         await confirm(cli, consequenceOf(counts, options, cli), `${mode} ${counts.distinct}`);
       }
-      await withPlugin(cli, { worker: executeHere, shared }, (plugin) => erase(plugin, list, options, cli));
+      const { reference = randomUUID() } = options;
+      const guest = { kinds: ['erasure'], reference } as const;
+      await withPlugin(cli, { worker: executeHere, shared, guest }, (plugin) =>
+        erase(plugin, list, { ...options, reference }, cli),
+      );
     });
 }
 
@@ -107,7 +111,7 @@ function consequenceOf(
 async function erase(
   { erasures }: Plugin,
   list: UidList,
-  { mode, reference = randomUUID(), requestedBy, wait, executeHere = false }: EraseOptions,
+  { mode, reference, requestedBy, wait, executeHere = false }: EraseOptions & { readonly reference: string },
   cli: CliContext,
 ): Promise<void> {
   const { io, output, settings } = cli;

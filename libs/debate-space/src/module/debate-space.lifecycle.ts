@@ -118,7 +118,7 @@ export class Workers {
   }
 
   get #kinds(): readonly JobKind[] {
-    return this.application.options.storage.guestKinds ?? ['logout', 'erasure'];
+    return this.application.options.storage.guest?.kinds ?? ['logout', 'erasure'];
   }
 
   /** The lanes of the storage that this process works on. */
@@ -138,7 +138,7 @@ export class Workers {
     };
     const isPruned = performance.now() - this.#prunedAt < PRUNE_MS;
     if (!isPruned) while (await memory?.prune(keep));
-    if (options.storage.guestKinds || !watch.isOpen) return;
+    if (options.storage.guest || !watch.isOpen) return;
     if (!options.worker && !this.#isWorkingOff) return;
     await this.erasureWorker.maintain();
     if (!isPruned && !(await storage.prune(keep))) this.#prunedAt = performance.now();

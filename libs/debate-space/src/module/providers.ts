@@ -88,7 +88,7 @@ function assemble(
   const { options, storage, memory, keyring, emit, watch } = application;
   const { http, logout, erasure, applicationName, apiKey, baseUrl, secretKey, secretKeyEncoding } = options;
   const shutdownSignal = application.shutdown.signal;
-  const isGuest = options.storage.guestKinds !== undefined;
+  const isGuest = options.storage.guest !== undefined;
 
   const limiter = new RateLimiter(http.rateLimit, storage, memory);
   const client = new ServiceClient({ transport, tokens, limiter, policy: http, shutdownSignal });
@@ -113,7 +113,7 @@ function assemble(
   const calls = new ErasureCalls(users, shutdownSignal);
   const logoutBefore = logout.mode === 'direct' ? sender : undefined;
   const attempt = new ErasureAttempt(calls, logoutBefore, erasure.beforeErase, shutdownSignal, emit);
-  const erasureOptions = { ...erasure, overdueAgesMs, isGuest };
+  const erasureOptions = { ...erasure, overdueAgesMs, isGuest, only: options.storage.guest?.reference };
   const worker = new ErasureWorker(erasureOptions, emit, repository, attempt, pause, logouts);
 
   const workers = new Workers(application, logouts, delivery, worker);

@@ -358,6 +358,16 @@ function contract(kept: TableStorage): void {
     expect(claims[1]?.reference).toMatchObject({ reference: 'list', isList: true, complete: true, total: 4 });
   });
 
+  it('claims only the users of the list that a guest works on, once the list is stored', async () => {
+    await add('one', 'zoe');
+    await addAll('other', 'yan');
+    await addList('own', 'a', 'first')('ada');
+    const claim = () => storage.claim('erasure', 10, undefined, 'own');
+    expect(await claim()).toEqual({ claims: [], nextMs: undefined });
+    await addList('own', 'a', 'last')('bob');
+    expect(subjectsOf((await claim()).claims)).toEqual(['ada', 'bob']);
+  });
+
   it('refuses users for a reference that stands for something else, and stores nothing of them', async () => {
     await add('single', 'ada');
     await addList('open', 'a', 'first')('ada');

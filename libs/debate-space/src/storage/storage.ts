@@ -272,8 +272,11 @@ export interface Storage extends ErasureRequests {
 
   // ---- work on jobs. A call with a lost lease changes nothing
 
-  /** Due jobs, for `leaseMs`. Nothing while the kind is paused. */
-  claim(kind: JobKind, limit: number, leaseMs?: number): Promise<Claims>;
+  /**
+   * Due jobs, for `leaseMs`. Nothing while the kind is paused.
+   * @param only the name of a reference: claims from its list alone, and does not say when more may be due
+   */
+  claim(kind: JobKind, limit: number, leaseMs?: number, only?: string): Promise<Claims>;
   renew(claims: readonly Claim[], leaseMs?: number): Promise<void>;
   /** Makes them due immediately. */
   giveBack(claims: readonly Claim[]): Promise<void>;
@@ -373,6 +376,17 @@ export interface Storage extends ErasureRequests {
   close(): Promise<void>;
 }
 
+/**
+ * The work of a process without the options of the app. It claims, sends and records; it does not park, give up, prune, or
+ * report what is overdue, because its settings and keys need not be those of the app.
+ */
+export interface Guest {
+  /** The kinds of jobs that it works on. */
+  readonly kinds: readonly JobKind[];
+  /** The only list whose users it erases. */
+  readonly reference?: string;
+}
+
 /** What `options.storage` is: opens the storage of an application. */
 export interface StorageEngine {
   /** `memory`, `sqlite`, `postgres`, `mysql` or `redis`: for logs, statistics and health. */
@@ -382,11 +396,10 @@ export interface StorageEngine {
   /** What a crash loses, for the log line at boot. */
   readonly guarantee: string;
   /**
-   * Set by a process that works on the storage of an app without the options of that app, such as the command line: the
-   * kinds of jobs it works on. It claims, sends and records; it does not park, give up, prune, or report what is overdue.
+   * Set by a process that works on the storage of an app without the options of that app, such as the command line.
    * @internal
    */
-  readonly guestKinds?: readonly JobKind[];
+  readonly guest?: Guest;
   /**
    * Creates the tables that are missing, unless the engine was told not to.
    * @param application what all of its rows belong to: letters, digits, `-` and `_`, at most 64
