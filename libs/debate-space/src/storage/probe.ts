@@ -198,11 +198,17 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   await storage.cancelErasures({ ...known, mark: 'resumed' }, 'canceled');
 
   const session = { id: 'session', subject: 'user', sealed: text };
-  const live = [await storage.seen(session, LARGE, 0), await storage.seen(session, LARGE, 0)];
+  const live = [
+    await storage.registerSession(session, LARGE, 0),
+    await storage.registerSession(session, LARGE, 0),
+  ];
   const [due] = await storage.dueSessions(1);
   expected('a live session', due, { ...session, expiresAt: LARGE });
   if (due) await storage.postpone(due, 0);
-  const ends = [await storage.gone(session, newLogout()), await storage.gone(session, newLogout())];
+  const ends = [
+    await storage.endSession(session, newLogout()),
+    await storage.endSession(session, newLogout()),
+  ];
   expected('the number of changed rows', [...live, ...ends], [true, true, true, false]);
 
   expected('a free slot', await storage.takeSlot(1, LEFTOVER_MS), 0);
