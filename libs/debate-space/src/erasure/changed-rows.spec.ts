@@ -365,8 +365,9 @@ class Scene {
 }
 
 function insertion(table: string, rows: readonly Row[]): string {
-  const values = rows.map((row) => `(${Object.values(row).map(literal).join(', ')})`);
-  return `INSERT INTO debate_space_${table} (${Object.keys(rows[0] ?? {}).join(', ')}) VALUES ${values.join(', ')}`;
+  const names = Object.keys(rows[0] ?? {}).filter((name) => name !== 'due_queue'); // MariaDB generates it
+  const values = rows.map((row) => `(${names.map((name) => literal(row[name])).join(', ')})`);
+  return `INSERT INTO debate_space_${table} (${names.join(', ')}) VALUES ${values.join(', ')}`;
 }
 
 function literal(value: unknown): string {
