@@ -33,6 +33,16 @@ declare global {
 const appModule = `export class AppModule {}
 `;
 
+/** An ORM, which the workspace does not have, and the recipe for it: check-recipes.ts compiles and runs both. */
+const orm = `declare module 'typeorm' {
+  export class DataSource {}
+}
+`;
+const ormStorage = `import type { StorageEngine } from 'nestjs-debate-space';
+import type { DataSource } from 'typeorm';
+export declare const storageOf: (dataSource: DataSource) => StorageEngine;
+`;
+
 /** What the compiler has to say about files that exist in memory only, as part of this workspace. */
 function problemsOf(sources: ReadonlyMap<string, string>): string[] {
   const { config } = ts.readConfigFile(`${root}/tsconfig.json`, (path) => ts.sys.readFile(path)) as {
@@ -62,5 +72,7 @@ it('the snippets of the README and of docs/ compile', () => {
   expect(sources.size).toBeGreaterThan(15);
   sources.set(`${root}test/test-globals.ts`, testGlobals);
   sources.set(`${root}test/docs-testing-your-app-md/src/app.module.ts`, appModule);
+  sources.set(`${root}test/docs-storage-connections-md/src/debate-space-storage.ts`, ormStorage);
+  sources.set(`${root}test/orm.d.ts`, orm);
   expect(problemsOf(sources)).toEqual([]);
 });

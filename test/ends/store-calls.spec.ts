@@ -12,6 +12,7 @@ abstract class TextStore extends Store {
   readonly rows = new Map<string, string>();
   readonly calls: string[] = [];
   broken = false;
+  #open = 0;
 
   protected abstract answer(work: () => unknown, callback: Answer): unknown;
 
@@ -49,9 +50,16 @@ abstract class TextStore extends Store {
     );
   }
 
+  /** Resolves when no call is open, nor follows one: a call may wait for a read. */
+  async settled(): Promise<void> {
+    for (let quiet = 0; quiet < 20; quiet = this.#open > 0 ? 0 : quiet + 1) await nextTurn();
+  }
+
   #do(name: string, work: () => unknown, callback: Answer): unknown {
     this.calls.push(name);
+    this.#open += 1;
     return this.answer(() => {
+      this.#open -= 1;
       if (this.broken && !name.startsWith('get')) throw new Error(`the store failed: ${name}`);
       return work();
     }, callback);
@@ -177,7 +185,7 @@ async function seenBy(
   } catch (error) {
     seen.push(`thrown: ${String(error)}`);
   }
-  await pause(10);
+  await store.settled();
   const rows = [...store.rows].toSorted();
   await close();
   return { seen, rows, ended: ended.toSorted() };
@@ -284,8 +292,7 @@ describe.each(Object.entries(kinds))('a store that answers %s', (kind, Kind) => 
       const leftBy = async (watched: boolean): Promise<unknown> => {
         const { store, close } = await opened(Kind, { watched, known });
         inOrder[name]?.(store);
-        await pause(100);
-        await nextTurn();
+        await store.settled();
         await close();
         return [...store.rows].toSorted();
       };

@@ -11,7 +11,9 @@ export type Plugin = Awaited<ReturnType<typeof boot>>;
 interface PluginNeeds {
   /** Whether this process sends what waits in the storage; otherwise it only reads and writes there. */
   readonly worker?: boolean;
-  /** Whether the storage must be one that outlives the command. */
+  /** What it works on in the storage of an app, in which it is a guest: the app's options are not known here. */
+  readonly guest?: NonNullable<StorageEngine['guest']>;
+  /** Whether the storage must outlive the command. */
   readonly shared?: boolean;
 }
 
@@ -43,7 +45,7 @@ const NO_FILE =
 /** Boots the plugin without a server, works with it, and closes it whatever happens. Help and version load neither it nor NestJS. */
 export async function withPlugin<T>(
   { output, settings }: CliContext,
-  { worker = false, shared = false }: PluginNeeds,
+  { worker = false, shared = false, guest = { kinds: [] } }: PluginNeeds,
   work: (plugin: Plugin) => Promise<T>,
 ): Promise<T> {
   if (settings.problems.length > 0) throw new InvalidConfiguration(settings.problems);
@@ -55,7 +57,8 @@ export async function withPlugin<T>(
     );
   const { engine, close } = await connectStorage(settings.storage);
   try {
-    const plugin = await boot(settings, engine, worker || isMemory, output); // what waits in memory has nobody else to send it
+    const storage = isMemory ? engine : { ...engine, guest };
+    const plugin = await boot(settings, storage, worker || isMemory, output); // what waits in memory has nobody else to send it
     return await work(plugin).finally(() => plugin.app.close());
   } catch (error) {
     if (codeOf(error) !== 'ERR_DEBATE_SPACE_OPTIONS') throw error;
@@ -68,7 +71,7 @@ export async function withPlugin<T>(
 async function boot({ options }: Settings, storage: StorageEngine, worker: boolean, output: Output) {
   const { NestFactory } = await import('@nestjs/core');
   const plugin = await import('nestjs-debate-space');
-  /** What the plugin warns of, beside the command's answer. */
+  /** The warnings of the plugin go to stderr. */
   const note =
     (level: string) =>
     (message: unknown, ...more: readonly unknown[]) => {
@@ -98,7 +101,7 @@ async function connectStorage({ engine, url, schema, prefix }: StorageSetting): 
   if (engine === 'memory') return { engine: (await import('nestjs-debate-space')).memoryStorage() };
   if (engine === 'sqlite') {
     const { size } = await stat(url).catch(() => ({ size: 0 }));
-    if (size === 0) throw unusable(`: there is no storage in ${url}`, NO_FILE);
+    if (size === 0) throw unusable(`: no storage is found in ${url}`, NO_FILE);
     return { engine: (await import('nestjs-debate-space/sqlite')).sqliteStorage({ path: url }) };
   }
   try {

@@ -60,6 +60,8 @@ export type DebateSpaceEvent =
       readonly cause: string;
       /** Until the next attempt, at the earliest; while the service is down, one logout at a time is tried. */
       readonly delayMs: number;
+      /** Of a refusal that the command line leaves to the app, which may have other options: the most likely fix. */
+      readonly hint?: string;
     })
   | (AttemptEvent & {
       readonly type: 'logout-parked';
@@ -82,7 +84,7 @@ export type DebateSpaceEvent =
       readonly hint: string;
     }
   /**
-   * What the storage had accepted is gone: logouts and erasures that waited, receipts, history. Once in each process that
+   * The storage has lost its rows: logouts and erasures that waited, receipts, history. Once in each process that
    * notices it; {@link DebateSpaceHealth} reports `degraded` until the process restarts.
    */
   | {

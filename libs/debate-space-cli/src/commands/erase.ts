@@ -6,7 +6,7 @@ import { codeOf, Failure } from '../failure.js';
 import { counted, fields, pasteable, quoted, shown } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { readUids, UID_FORMATS, type UidList, type UidListOptions } from '../uid-list.js';
-import { followErasure, nobodyFound, requireErased, statusText, watchedText } from './erasures.js';
+import { followErasure, allNotFound, requireErased, statusText, watchedText } from './erasures.js';
 
 interface EraseOptions extends UidListOptions {
   readonly mode: ErasureMode;
@@ -27,7 +27,7 @@ const MODE_HELP =
   'anonymize: remove personal data, keep contributions. delete: remove everything; the uid can never log in again';
 const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
 const HOOKS =
-  'This command processes it, and all else that waits in the storage. It does not call `erasure.beforeErase` of your app.';
+  'This command erases them, without calling `erasure.beforeErase` of your app. Other erasures that wait in the storage stay with your app.';
 const WATCHES =
   'Queued. Your app will process it; this command only watches. No app running? Use --execute-here.';
 
@@ -45,7 +45,7 @@ export function addErase(program: Command, cli: CliContext): void {
     .option('--requested-by <text>', 'who requested it, for the receipts')
     .option('--dry-run', 'count, and change nothing')
     .addOption(new Option('--no-wait', 'do not wait until your app has done it').conflicts('executeHere'))
-    .option('--execute-here', 'erase here, and not in your app: this, and all else that waits in the storage')
+    .option('--execute-here', 'erase them here, without `erasure.beforeErase` of your app')
     .option('--yes', 'do not ask for confirmation')
     .action(async (uids: string[], options: EraseOptions) => {
       const { mode, dryRun = false, wait, executeHere = false, yes = false } = options;
@@ -59,12 +59,16 @@ export function addErase(program: Command, cli: CliContext): void {
         const counts = await withPlugin(cli, { shared }, (plugin) => dryRunOf(plugin, list, mode, cli));
         if (dryRun) {
           cli.output.answer(counts, dryRunText(counts));
-          if (counts.known === 0) throw nobodyFound('Nobody was found');
+          if (counts.known === 0) throw allNotFound('Nobody was found');
           return;
         }
         await confirm(cli, consequenceOf(counts, options, cli), `${mode} ${counts.distinct}`);
       }
-      await withPlugin(cli, { worker: executeHere, shared }, (plugin) => erase(plugin, list, options, cli));
+      const { reference = randomUUID() } = options;
+      const guest = { kinds: ['erasure'], reference } as const;
+      await withPlugin(cli, { worker: executeHere, shared, guest }, (plugin) =>
+        erase(plugin, list, { ...options, reference }, cli),
+      );
     });
 }
 
@@ -93,7 +97,7 @@ function consequenceOf(
   { mode, executeHere = false }: EraseOptions,
   { settings: { options } }: CliContext,
 ): string {
-  const unknown = known === 0 ? 'not found: the service knows none of them' : 'not found';
+  const unknown = known === 0 ? 'not found: all of them' : 'not found';
   const aside = { [unknown]: notFound, 'already requested': alreadyRequested };
   const told = Object.entries(aside).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
   const where = `"${shown(options.applicationName)}" at ${new URL(options.authUrl ?? '').host}`;
@@ -103,11 +107,11 @@ function consequenceOf(
   );
 }
 
-/** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
+/** Requests the erasure, and waits until the app that shares the storage, or this command, has done it. */
 async function erase(
   { erasures }: Plugin,
   list: UidList,
-  { mode, reference = randomUUID(), requestedBy, wait, executeHere = false }: EraseOptions,
+  { mode, reference, requestedBy, wait, executeHere = false }: EraseOptions & { readonly reference: string },
   cli: CliContext,
 ): Promise<void> {
   const { io, output, settings } = cli;

@@ -8,13 +8,14 @@ import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
 
 /** The answer to a logout is the same for a user who is unknown, or not signed in. */
-const ACCEPTED = 'The service accepted the logout. It does not say whether it knows the user.';
+const ACCEPTED = 'The service accepted the logout. It does not say whether it has found the user.';
 /** The app keeps no history: `logout.historyRetentionMs` is 0. */
 const GONE =
   'The logout has left the storage, which keeps no history of it: your app has sent it, or gave it up.';
 const WATCHES =
   'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.';
 const LOOK_AGAIN_MS = 200;
+const LOGOUTS = { guest: { kinds: ['logout'] } } as const;
 
 /** Logs one user out of the debate space. */
 export function addLogout(program: Command, cli: CliContext): void {
@@ -22,14 +23,19 @@ export function addLogout(program: Command, cli: CliContext): void {
     .command('logout <uid>')
     .description('log a user out of the debate space')
     .addOption(new Option('--no-wait', 'do not wait until your app has sent it').conflicts('executeHere'))
-    .option('--execute-here', 'send it from here, and all else that waits in the storage, not from your app')
+    .option(
+      '--execute-here',
+      'send it from here, and all logouts that wait in the storage, not from your app',
+    )
     .action((uid: string, { wait, executeHere = false }: { wait: boolean; executeHere?: boolean }) =>
-      withPlugin(cli, { worker: executeHere, shared: !wait || executeHere }, async (plugin) => {
+      withPlugin(cli, { ...LOGOUTS, worker: executeHere, shared: !wait || executeHere }, async (plugin) => {
         const { events, outbox, service } = plugin;
         let refusal: string | undefined;
         events.events$.subscribe((event) => {
           if (event.type === 'logout-route-unexpected')
             refusal = `${event.address} does not answer as a logout route (${event.cause}): ${shown(textInVariables(event.hint))}`;
+          if (event.type === 'logout-retrying' && event.uid === uid && event.hint !== undefined)
+            refusal = `The service refused the logout (${event.cause}): ${shown(textInVariables(event.hint))}. It waits in the storage, and your app tries it again.`;
         });
         const known = new Set((await outbox.history(uid)).map(({ id }) => id));
         await service.logoutUser(uid);

@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import type { DebateSpaceOutbox, OutboxStats } from 'nestjs-debate-space';
 import { confirm, type CliContext } from '../cli-context.js';
 import { Failure } from '../failure.js';
-import { counted, duration, fields, records } from '../output.js';
+import { counted, duration, fields, records, shown } from '../output.js';
 import { withPlugin } from '../plugin.js';
+import { textInVariables } from '../settings.js';
 
 interface Chosen {
   readonly all?: boolean;
@@ -12,7 +13,7 @@ interface Chosen {
 
 const PAGE = 1000;
 
-/** Logouts that wait, and those that are parked. Sends nothing itself, but for `drain`. */
+/** The logouts that wait, and the parked ones. Only `drain` sends anything. */
 export function addOutbox(program: Command, cli: CliContext): void {
   const { io, output } = cli;
   const group = program
@@ -35,17 +36,27 @@ export function addOutbox(program: Command, cli: CliContext): void {
 
   group
     .command('drain')
-    .description('deliver what is due in the storage: logouts first, then erasures')
+    .description('deliver the logouts that are due in the storage')
     .option('--timeout <seconds>', 'how long it may take', Number, 60)
-    .action(({ timeout }: { timeout: number }) =>
-      withOutbox(async (outbox) => {
-        output.note('Erasures that are due run here, without `erasure.beforeErase` of your app.');
+    .option('--erasures', 'also erase the users that are due, without `erasure.beforeErase` of your app')
+    .action(({ timeout, erasures = false }: { timeout: number; erasures?: boolean }) => {
+      const guest = { kinds: erasures ? (['logout', 'erasure'] as const) : (['logout'] as const) };
+      return withPlugin(cli, { shared: true, guest }, async ({ outbox, events }) => {
+        const causes = new Map<string, string>();
+        events.events$.subscribe((event) => {
+          if (event.type === 'logout-retrying' && event.hint !== undefined)
+            causes.set(event.cause, event.hint);
+        });
         const stats = await outbox.drain({ timeoutMs: timeout * 1000, signal: io.interrupted });
         output.answer(stats, statsText(stats));
+        for (const [cause, hint] of causes)
+          output.note(
+            `not delivered (${cause}); your app tries it again; hint: ${shown(textInVariables(hint))}`,
+          );
         if (!stats.drained)
           throw new Failure('unfinished', 'Some of it is still due. Run the command again.');
-      }),
-    );
+      });
+    });
 
   group
     .command('parked')
@@ -65,7 +76,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .action((uid: string) =>
       withOutbox(async (outbox) => {
         const logouts = await outbox.history(uid);
-        const none = 'No logout of this user is known.';
+        const none = 'No logout of this user is found.';
         output.answer(logouts, logouts.length > 0 ? records(logouts) : none);
       }),
     );

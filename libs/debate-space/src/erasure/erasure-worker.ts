@@ -25,8 +25,10 @@ const VERIFY_MS = 60_000;
 export interface WorkerOptions {
   readonly concurrency: number;
   readonly giveUpAfterMs: number;
-  /** Whether this process has no options of the app, and so must not give up its erasures: see `StorageEngine.guestKinds`. */
+  /** Whether this process has no options of the app, and so must not give up its erasures: see {@link Guest}. */
   readonly isGuest: boolean;
+  /** The only list that a guest works on. */
+  readonly only?: string | undefined;
   /** Ages in milliseconds at which a reference that is not finished is reported as overdue, ascending. */
   readonly overdueAgesMs: readonly number[];
 }
@@ -36,6 +38,7 @@ export class ErasureWorker implements JobWork {
   readonly kind = 'erasure';
   /** A claim takes no more than may begin: under the rate limit they would only wait in this process. */
   readonly batch = 1;
+  readonly only: string | undefined;
   readonly breaker: CircuitBreaker;
   readonly storage: Storage;
   readonly #containment: Containment;
@@ -50,6 +53,7 @@ export class ErasureWorker implements JobWork {
     private readonly logouts: Pick<Logouts, 'forget'>,
   ) {
     this.storage = repository.storage;
+    this.only = options.only;
     this.#containment = new Containment(emit);
     const onChange = (state: 'open' | 'closed', cause: string): void => {
       emit(state === 'open' ? { type: 'erasure-service-down', cause } : { type: 'erasure-service-up' });

@@ -209,7 +209,7 @@ describe('a lane of jobs', () => {
     await settle(breaker.waitMs);
     await settle(3_000);
     expect(started).toEqual(['a']);
-    expect(claim.mock.calls).toEqual([['logout', 1]]);
+    expect(claim.mock.calls).toEqual([['logout', 1, LEASE_MS, undefined]]);
     breaker.record('success', '200');
     await finishNext();
     expect(started).toEqual(['a', 'b', 'c']);

@@ -15,12 +15,14 @@ const RETRY_MS = 1_000;
 /** @param where the kind of job, or `jobs` for the upkeep of all */
 export type OnFault = (where: string, error: unknown) => void;
 
-/** What a lane works on. */
+/** The kind of jobs of a lane, and how one of them is executed. */
 export interface JobWork {
   readonly storage: Pick<Storage, 'claim' | 'renew' | 'giveBack'>;
   readonly kind: JobKind;
   /** How many jobs run at a time, and when. */
   readonly breaker: CircuitBreaker;
+  /** The only list that a guest works on. */
+  readonly only?: string | undefined;
   /** How many jobs one claim takes at most. Jobs that cannot start yet wait in this process. */
   readonly batch: number;
   /** Milliseconds left of the pause that the service requested; 0 or less when there is no pause. */
@@ -187,12 +189,12 @@ export class JobLane {
 
   /** A probe takes one job: the others stay free for a process that reaches the service. */
   async #claim(): Promise<void> {
-    const { breaker, batch, kind, storage } = this.work;
+    const { breaker, batch, kind, only, storage } = this.work;
     const limit = breaker.isOpen ? 1 : Math.max(batch, breaker.concurrency - this.#running.size);
     this.#dueAt = Infinity; // unless `wake()` is called during the claim
     let dueMs = 0;
     try {
-      const { claims, nextMs = Infinity } = await storage.claim(kind, limit);
+      const { claims, nextMs = Infinity } = await storage.claim(kind, limit, LEASE_MS, only);
       dueMs = claims.length === 0 && nextMs <= 0 ? CLAIM_AGAIN_MS : nextMs;
       for (const claim of claims) {
         // This process hung, or could not renew the lease: the job still runs here, from now on with this lease.

@@ -25,7 +25,7 @@ export interface DeliveryParts {
   readonly sender: Pick<LogoutSender, 'send'>;
   /** `logout.giveUpAfterMs` */
   readonly giveUpAfterMs: number;
-  /** Whether this process has no options of the app, and so must not give up its logouts: see `StorageEngine.guestKinds`. */
+  /** Whether this process has no options of the app, and so must not give up its logouts: see {@link Guest}. */
   readonly isGuest: boolean;
   readonly emit: Emit;
   readonly pause?: Pick<ServicePause, 'unavailableMs'>;
@@ -89,9 +89,12 @@ export class LogoutDelivery {
       emit({ type: 'logout-parked', ...about, cause, hint: decision.hint });
       return undefined;
     }
-    const delayMs = decision.action === 'park' ? LEFT_TO_THE_APP_MS : decision.delayMs;
+    const { delayMs, hint } =
+      decision.action === 'park'
+        ? { ...decision, delayMs: LEFT_TO_THE_APP_MS }
+        : { ...decision, hint: undefined };
     await logouts.postpone(claim, delayMs, progress);
-    emit({ type: 'logout-retrying', ...about, cause, delayMs });
+    emit({ type: 'logout-retrying', ...about, cause, delayMs, ...(hint !== undefined && { hint }) });
     return delayMs;
   }
 
@@ -101,7 +104,7 @@ export class LogoutDelivery {
     const about = { id, uid: '', attempts, tookMs: 0, cause: 'unreadable' };
     if (isGuest) {
       await logouts.postpone(claim, LEFT_TO_THE_APP_MS, claim);
-      emit({ type: 'logout-retrying', ...about, delayMs: LEFT_TO_THE_APP_MS });
+      emit({ type: 'logout-retrying', ...about, delayMs: LEFT_TO_THE_APP_MS, hint: UNREADABLE_HINT });
       return LEFT_TO_THE_APP_MS;
     }
     await logouts.park(claim, UNREADABLE_HINT, { ...claim, cause: 'unreadable' });

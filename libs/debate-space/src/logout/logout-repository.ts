@@ -159,7 +159,7 @@ export class LogoutRepository {
     }));
   }
 
-  /** What happened to a user's logouts, the earliest end first. */
+  /** The logouts of a user with their states, the earliest end first. */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
     const jobs = await this.#storage.logoutsOf(this.#subjectsOf(uid));
     const since = Date.now() - this.#historyRetentionMs;

@@ -72,7 +72,7 @@ async function openNowOrLater(engine: StorageEngine, application: string): Promi
   try {
     return await engine.open(application);
   } catch (error) {
-    if (!(error instanceof StorageError) || !error.unreachable || engine.guestKinds) throw error;
+    if (!(error instanceof StorageError) || !error.unreachable || engine.guest) throw error;
     return new LateStorage(engine, application, error);
   }
 }

@@ -118,7 +118,7 @@ export class Workers {
   }
 
   get #kinds(): readonly JobKind[] {
-    return this.application.options.storage.guestKinds ?? ['logout', 'erasure'];
+    return this.application.options.storage.guest?.kinds ?? ['logout', 'erasure'];
   }
 
   /** The lanes of the storage that this process works on. */
@@ -138,7 +138,7 @@ export class Workers {
     };
     const isPruned = performance.now() - this.#prunedAt < PRUNE_MS;
     if (!isPruned) while (await memory?.prune(keep));
-    if (options.storage.guestKinds || !watch.isOpen) return;
+    if (options.storage.guest || !watch.isOpen) return;
     if (!options.worker && !this.#isWorkingOff) return;
     await this.erasureWorker.maintain();
     if (!isPruned && !(await storage.prune(keep))) this.#prunedAt = performance.now();
@@ -166,6 +166,7 @@ export interface ApplicationParts {
 /** Starts and ends one application with its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #log: Containment;
+  #isWorking = false;
   #loading: NodeJS.Timeout | undefined;
   #shutdown: Promise<void> | undefined;
 
@@ -180,7 +181,11 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     application.events.subscribe((event) => {
       this.#log.run('logger', () => {
         log.write(event);
-        if (event.type === 'storage-recovered') this.#startWork(); // nothing may have answered at the boot
+        if (event.type === 'storage-recovered' && !this.#isWorking) {
+          this.#startWork(); // nothing answered at the boot
+          for (const { problem, hint } of application.opened.warnings)
+            application.logger.warn(`${problem}; hint: ${hint}`);
+        }
       });
     });
     this.#attach();
@@ -224,8 +229,9 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     await this.#shutdown;
   }
 
-  /** Starts the work on the storage. It continues if it has started. */
+  /** Starts the work on the storage. */
   #startWork(): void {
+    this.#isWorking = true;
     this.parts.workers.start();
     this.parts.sessions.startSweep();
   }

@@ -31,8 +31,8 @@ import { SessionWatch } from './session-watch.js';
 const PARTS = 'debate-space:parts';
 
 /**
- * The providers of one application, beside its `Application`: what sends, which a host's test may replace, and what a host
- * injects. Classes are the tokens, except for what a module exports: it has a token of its name, because
+ * The providers of one application except its `Application`: the classes that send, which a test of the host may replace, and
+ * the classes that a host injects. Classes are the tokens, except for what a module exports: it has a token of its name, because
  * `app.get(DebateSpaceService)` must not find that of a named application.
  */
 export function providersOf(name: string | undefined): FactoryProvider[] {
@@ -88,7 +88,7 @@ function assemble(
   const { options, storage, memory, keyring, emit, watch } = application;
   const { http, logout, erasure, applicationName, apiKey, baseUrl, secretKey, secretKeyEncoding } = options;
   const shutdownSignal = application.shutdown.signal;
-  const isGuest = options.storage.guestKinds !== undefined;
+  const isGuest = options.storage.guest !== undefined;
 
   const limiter = new RateLimiter(http.rateLimit, storage, memory);
   const client = new ServiceClient({ transport, tokens, limiter, policy: http, shutdownSignal });
@@ -113,7 +113,7 @@ function assemble(
   const calls = new ErasureCalls(users, shutdownSignal);
   const logoutBefore = logout.mode === 'direct' ? sender : undefined;
   const attempt = new ErasureAttempt(calls, logoutBefore, erasure.beforeErase, shutdownSignal, emit);
-  const erasureOptions = { ...erasure, overdueAgesMs, isGuest };
+  const erasureOptions = { ...erasure, overdueAgesMs, isGuest, only: options.storage.guest?.reference };
   const worker = new ErasureWorker(erasureOptions, emit, repository, attempt, pause, logouts);
 
   const workers = new Workers(application, logouts, delivery, worker);

@@ -27,6 +27,7 @@ import {
   endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
+  MAX_COUNTED,
   MAX_PAUSE_MS,
   referenceKey,
   type Added,
@@ -71,6 +72,8 @@ export function memoryStorage(): StorageEngine {
 /** The operations in the memory of this process. Each is atomic, because none waits. */
 export class MemoryStorage implements Storage {
   readonly #jobs = { logout: new Map<string, JobRow>(), erasure: new Map<string, JobRow>() };
+  /** Those that have not ended, in the order in which they were added. */
+  readonly #open = { logout: new Set<JobRow>(), erasure: new Set<JobRow>() };
   readonly #bySubject = new Map<string, Set<JobRow>>();
   /** Finished logouts, the oldest first. */
   readonly #history = new Set<JobRow>();
@@ -122,7 +125,7 @@ export class MemoryStorage implements Storage {
   }
 
   async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
-    const rows = [...this.#jobs.logout.values()].filter(({ job }) => job.state === state);
+    const rows = [...this.#open.logout].filter(({ job }) => job.state === state);
     rows.sort(state === 'waiting' ? byDue : byEnd);
     return rows.slice(skip, skip + limit).map(jobOf);
   }
@@ -133,10 +136,10 @@ export class MemoryStorage implements Storage {
 
   // ---- work on jobs
 
-  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS): Promise<Claims> {
+  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS, only?: string): Promise<Claims> {
     const now = this.#now();
     const pauseMs = this.#pausedUntil[kind] - now;
-    const queues = this.#runningQueues(kind);
+    const queues = this.#runningQueues(kind, only);
     const claims: Claim[] = [];
     for (const queue of pauseMs > 0 ? [] : queues)
       for (let row = queue.first(isDue); row && claims.length < limit; row = queue.first(isDue)) {
@@ -185,11 +188,11 @@ export class MemoryStorage implements Storage {
   async counts(kind: JobKind): Promise<Counts> {
     const counts = { waiting: 0, parked: 0, done: 0 };
     let oldestAt: number | undefined;
-    for (const { job, list } of this.#jobs[kind].values()) {
+    for (const { job, list } of this.#open[kind]) {
       counts[job.state] += 1;
       const at = list ? list.reference.requestedAt : endedAtOf(job.id);
-      const isOpen = list ? list.reference.finishedAt === undefined : job.state === 'waiting';
-      if (isOpen) oldestAt = Math.min(oldestAt ?? at, at);
+      if (list || job.state === 'waiting') oldestAt = Math.min(oldestAt ?? at, at);
+      if (counts.waiting + counts.parked > MAX_COUNTED) break;
     }
     return { waiting: counts.waiting, parked: counts.parked, oldestAt };
   }
@@ -329,7 +332,12 @@ export class MemoryStorage implements Storage {
 
   // ---- sessions
 
-  async seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
+  async registerSession(
+    session: LiveSession,
+    expiresAt: number,
+    liveMs: number,
+    isFound = false,
+  ): Promise<boolean> {
     const now = this.#now();
     if (!isFound && this.#hasEnded(session.id, now)) return false;
     const row = { session, expiresAt, dueAt: now + liveMs, token: undefined, endedAt: undefined };
@@ -337,7 +345,7 @@ export class MemoryStorage implements Storage {
     return true;
   }
 
-  async gone(
+  async endSession(
     session: LiveSession,
     logout: NewLogout | undefined,
     token?: string,
@@ -424,6 +432,7 @@ export class MemoryStorage implements Storage {
   #add(job: Job, list: ReferenceRow | undefined, queue: JobQueue): void {
     const row: JobRow = { job, list, queue, token: undefined };
     this.#jobs[job.kind].set(job.id, row);
+    this.#open[job.kind].add(row);
     list?.jobs.set(job.id, row);
     const ofSubject = this.#bySubject.get(job.subject) ?? new Set();
     this.#bySubject.set(job.subject, ofSubject.add(row));
@@ -453,6 +462,7 @@ export class MemoryStorage implements Storage {
     const endedAt = this.#now();
     Object.assign(row.job, { state: 'done', sealed: '', hint: undefined, endedAt, outcome });
     this.#setDue(row, undefined);
+    this.#open[row.job.kind].delete(row);
     if (row.job.kind !== 'logout') return;
     this.#history.add(row);
     const [oldest] = this.#history;
@@ -463,6 +473,7 @@ export class MemoryStorage implements Storage {
     const { id, kind, subject } = row.job;
     this.#setDue(row, undefined);
     this.#jobs[kind].delete(id);
+    this.#open[kind].delete(row);
     row.list?.jobs.delete(id);
     this.#history.delete(row);
     const ofSubject = this.#bySubject.get(subject);
@@ -483,11 +494,13 @@ export class MemoryStorage implements Storage {
     return rows.filter(({ job }) => job.kind === kind);
   }
 
-  #runningQueues(kind: JobKind): readonly JobQueue[] {
+  #runningQueues(kind: JobKind, only?: string): readonly JobQueue[] {
     if (kind === 'logout') return [this.#queues.logout];
     const lists = [...this.#references.values()].filter(
       ({ reference: { isList, complete, paused } }) => isList && complete && !paused,
     );
+    if (only !== undefined)
+      return lists.flatMap(({ reference, queue }) => (reference.reference === only ? [queue] : []));
     return [this.#queues.erasure, ...lists.map(({ queue }) => queue)];
   }
 

@@ -201,10 +201,11 @@ export class SqlStorage implements Storage {
 
   // ---- work on jobs
 
-  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS): Promise<Claims> {
+  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS, only?: string): Promise<Claims> {
     const token = randomUUID();
-    const rows = await this.#take(kind, this.#id(`${kind}s`), limit, leaseMs, token);
-    const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit) : [];
+    const singles = this.#id(`${kind}s`);
+    const rows = only === undefined ? await this.#take(kind, singles, limit, leaseMs, token) : [];
+    const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit, only) : [];
     for (const list of lists)
       if (rows.length < limit)
         rows.push(...(await this.#take(kind, list, limit - rows.length, leaseMs, token)));
@@ -216,7 +217,8 @@ export class SqlStorage implements Storage {
       const isOf = reference && referenceOf(reference);
       return { ...jobOf(row), token, dueAt: now + leaseMs, ageMs, reference: isOf };
     });
-    return { claims, nextMs: rows.length > 0 && rows.length === limit ? 0 : nextMs };
+    if (rows.length > 0 && rows.length === limit) return { claims, nextMs: 0 };
+    return { claims, nextMs: only === undefined ? nextMs : undefined };
   }
 
   async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
@@ -244,11 +246,13 @@ export class SqlStorage implements Storage {
     return `COALESCE((SELECT p.paused FROM ${this.#references} p WHERE p.id = reference), 0) <> 1`;
   }
 
-  async #dueLists(limit: number): Promise<readonly string[]> {
+  /** @param only the name of a reference: no other list */
+  async #dueLists(limit: number, only?: string): Promise<readonly string[]> {
     const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.${this.#dueQueue} = r.id AND j.due_at <= ${this.#now}`;
-    const where = `${RUNNING_LISTS} AND EXISTS (${due})`;
+    const where = `${RUNNING_LISTS} AND EXISTS (${due}) ${only === undefined ? '' : 'AND r.id = ?'}`;
     const text = `SELECT id FROM ${this.#references} r WHERE ${where} ORDER BY requested_at LIMIT ${limit}`;
-    return (await this.#rows(text, [this.#application])).map(({ id }) => String(id));
+    const values = only === undefined ? [] : [this.#id(referenceKey(only))];
+    return (await this.#rows(text, [this.#application, ...values])).map(({ id }) => String(id));
   }
 
   /** The clock, and until when the next job of a kind is due. */
@@ -633,7 +637,12 @@ export class SqlStorage implements Storage {
 
   // ---- sessions
 
-  async seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
+  async registerSession(
+    session: LiveSession,
+    expiresAt: number,
+    liveMs: number,
+    isFound = false,
+  ): Promise<boolean> {
     const id = this.#id(session.id);
     const open = `(ended_at IS NULL OR ended_at <= ${this.#now} - ${ENDED_SESSION_MS})`;
     const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${this.#now} + ?, token = NULL, ended_at = NULL`;
@@ -653,7 +662,7 @@ export class SqlStorage implements Storage {
     return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
   }
 
-  gone(
+  endSession(
     session: LiveSession,
     logout: NewLogout | undefined,
     token?: string,

@@ -250,6 +250,7 @@ function makeFile(path: string, text: string): void {
 
 const RIGHTS = 'give the file and its folder to the user that runs the app';
 const PLACE = 'give the path of a file, in a folder that the user that runs the app can make';
+const LOCKED = 'locked';
 const PERMISSIONS =
   'start Node.js with --allow-worker, with --allow-addons for libsql, and with --allow-fs-read and --allow-fs-write for the folder of the file';
 /** By codes of the system, and by messages of SQLite, which are the same in every driver. */
@@ -260,7 +261,7 @@ const MEANINGS: readonly (readonly [sign: RegExp, meaning: string, hint: string]
   [/^(ENOSPC|EDQUOT|EFBIG)|is full/, 'disk full', 'make room; an app that runs needs no restart'],
   [
     /is locked/,
-    'locked',
+    LOCKED,
     'another program has a transaction open on the file, such as a shell or a backup; end it',
   ],
   [/not a database/, 'not a file of SQLite', 'give another path, or move the file away'],
@@ -288,5 +289,6 @@ export function sqliteError(failed: string, error: unknown): StorageError {
   return new StorageError(
     `${failed} (${known?.[1] ?? reason})`,
     known?.[2] ?? 'check the disk, and restart the app',
+    { unreachable: known?.[1] === LOCKED },
   );
 }

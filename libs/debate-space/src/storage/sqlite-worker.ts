@@ -157,8 +157,11 @@ class SqliteFile {
   async #valueOf(driver: SqliteDriver, { application, method, args }: Call): Promise<unknown> {
     const known = this.#storages.get(application);
     const storage = known ?? new SqlStorage(sqliteDatabase(driver), application);
-    this.#storages.set(application, storage);
-    if (method === 'open') await prepare(driver);
+    if (!known || method === 'open') {
+      await prepare(driver);
+      await storage.open();
+      this.#storages.set(application, storage);
+    }
     const operations = storage as unknown as Record<string, (...all: readonly unknown[]) => Promise<unknown>>;
     return operations[method]?.(...args);
   }
@@ -181,8 +184,8 @@ class SqliteFile {
 
   #failed({ id, method }: Call, error: unknown): Answer {
     const failed = method === 'open' ? `sqliteStorage() cannot use ${this.path}` : 'SQLite failed';
-    const { problem, hint } = sqliteError(failed, error);
-    return { id, failed: { problem, hint } };
+    const { problem, hint, unreachable } = sqliteError(failed, error);
+    return { id, failed: { problem, hint, unreachable } };
   }
 
   /** @returns `false` when SQLite has undone the transaction already */

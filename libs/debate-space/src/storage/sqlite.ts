@@ -36,12 +36,12 @@ export function sqliteStorage(options: SqliteStorageOptions): StorageEngine {
 }
 
 /** The parts of a `StorageError`, which is not copied from thread to thread. */
-type Failed = Pick<StorageError, 'problem' | 'hint'>;
+type Failed = Pick<StorageError, 'problem' | 'hint' | 'unreachable'>;
 type Method = Exclude<keyof Storage, 'within' | 'close'> | 'open';
 export interface Call {
   readonly id: number;
   readonly application: string;
-  /** `open` creates the tables that are missing. */
+  /** The first call of an application, and `open`, create the tables that are missing. */
   readonly method: Method;
   readonly args: readonly unknown[];
 }
@@ -68,8 +68,10 @@ async function open(options: SqliteStorageOptions, application: string): Promise
   try {
     await call('open', []);
   } catch (error) {
-    await close();
-    throw error;
+    if (!(error instanceof StorageError && error.unreachable)) {
+      await close();
+      throw error;
+    } // else another program has the file locked: the first call that succeeds opens it
   }
   const operations = Object.getOwnPropertyNames(SqlStorage.prototype).map((method) => [
     method,
@@ -189,7 +191,7 @@ class SqliteThread {
       const id = (this.#lastId += 1);
       const withdraw = (): void => {
         const hint = 'check the disk, and end other programs that have a transaction open on the file';
-        this.#settle({ id, failed: { problem: 'SQLite failed (no answer)', hint } });
+        this.#settle({ id, failed: { problem: 'SQLite failed (no answer)', hint, unreachable: true } });
         this.#worker.postMessage({ withdrawn: id } satisfies Message);
       };
       const timer = setTimeout(withdraw, method === 'open' ? OPEN_TIMEOUT_MS : CALL_TIMEOUT_MS).unref();
@@ -224,15 +226,14 @@ class SqliteThread {
           `The thread of SQLite does not start (${cause})`,
           'if the app is bundled, leave nestjs-debate-space out of the bundle',
         );
-    const { problem, hint } = this.#end;
-    for (const id of this.#pending.keys()) this.#settle({ id, failed: { problem, hint } });
+    for (const id of this.#pending.keys()) this.#settle({ id, failed: this.#end });
   }
 
   #settle({ id, value, failed }: Answer): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     pending?.keep();
-    if (failed) pending?.reject(new StorageError(failed.problem, failed.hint));
+    if (failed) pending?.reject(new StorageError(failed.problem, failed.hint, failed));
     else pending?.resolve(value);
     if (this.#pending.size === 0 && !this.#end) this.#worker.unref();
   }

@@ -272,8 +272,11 @@ export interface Storage extends ErasureRequests {
 
   // ---- work on jobs. A call with a lost lease changes nothing
 
-  /** Due jobs, for `leaseMs`. Nothing while the kind is paused. */
-  claim(kind: JobKind, limit: number, leaseMs?: number): Promise<Claims>;
+  /**
+   * Due jobs, for `leaseMs`. Nothing while the kind is paused.
+   * @param only the name of a reference: claims from its list alone, and does not say when more may be due
+   */
+  claim(kind: JobKind, limit: number, leaseMs?: number, only?: string): Promise<Claims>;
   renew(claims: readonly Claim[], leaseMs?: number): Promise<void>;
   /** Makes them due immediately. */
   giveBack(claims: readonly Claim[]): Promise<void>;
@@ -335,7 +338,12 @@ export interface Storage extends ErasureRequests {
    * @param isFound whether the host's store was read after the end, and has it: then an end of it is forgotten
    * @returns `false` when the session ended within the last {@link ENDED_SESSION_MS}: nothing has changed
    */
-  seen(session: LiveSession, expiresAt: number, liveMs: number, isFound?: boolean): Promise<boolean>;
+  registerSession(
+    session: LiveSession,
+    expiresAt: number,
+    liveMs: number,
+    isFound?: boolean,
+  ): Promise<boolean>;
   /**
    * Ends a session, registered or not, and adds the logout, in one transaction. Without a logout, the session is forgotten.
    * @param token of {@link dueSessions}: ends it only if nobody has registered it since
@@ -343,7 +351,7 @@ export interface Storage extends ErasureRequests {
    * that was an earlier one, and does not count. At most, and by default, {@link ENDED_SESSION_MS}
    * @returns `false` when somebody ended it within `aliveMs`, or the token is outdated: then no logout was added
    */
-  gone(
+  endSession(
     session: LiveSession,
     logout: NewLogout | undefined,
     token?: string,
@@ -373,6 +381,17 @@ export interface Storage extends ErasureRequests {
   close(): Promise<void>;
 }
 
+/**
+ * The work of a process without the options of the app. It claims, sends and records; it does not park, give up, prune, or
+ * report what is overdue, because its settings and keys need not be those of the app.
+ */
+export interface Guest {
+  /** The kinds of jobs that it works on. */
+  readonly kinds: readonly JobKind[];
+  /** The only list whose users it erases. */
+  readonly reference?: string;
+}
+
 /** What `options.storage` is: opens the storage of an application. */
 export interface StorageEngine {
   /** `memory`, `sqlite`, `postgres`, `mysql` or `redis`: for logs, statistics and health. */
@@ -382,11 +401,10 @@ export interface StorageEngine {
   /** What a crash loses, for the log line at boot. */
   readonly guarantee: string;
   /**
-   * Set by a process that works on the storage of an app without the options of that app, such as the command line: the
-   * kinds of jobs it works on. It claims, sends and records; it does not park, give up, prune, or report what is overdue.
+   * Set by a process that works on the storage of an app without the options of that app, such as the command line.
    * @internal
    */
-  readonly guestKinds?: readonly JobKind[];
+  readonly guest?: Guest;
   /**
    * Creates the tables that are missing, unless the engine was told not to.
    * @param application what all of its rows belong to: letters, digits, `-` and `_`, at most 64
