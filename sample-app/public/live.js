@@ -1,5 +1,5 @@
 /* global document, EventSource, sessionStorage */
-// The pages work without this script, except for what is live: the debate space beside them, and the progress of erasures.
+// The pages work without this script. Only the debate space on the right and the progress of erasures are not live then.
 
 const LOG_LENGTH = 8;
 const debate = document.getElementById('debate');

@@ -31,7 +31,7 @@ class Demo {
     const ada = await this.#loggedIn('ada');
     this.#check('Ada is signed in to the debate space.', debate.isSignedIn('ada'));
     await ada.logIn('ada');
-    this.#check('A second login is no logout: Ada is still signed in.', debate.isSignedIn('ada'));
+    this.#check('A second login does not log Ada out: she is still signed in.', debate.isSignedIn('ada'));
     const start = performance.now();
     await ada.submit('/logout');
     await received.waitFor(({ uid }) => uid === 'ada', { timeoutMs: WAIT_MS });
@@ -49,7 +49,7 @@ class Demo {
     );
     const [, { status }] = await Promise.all([firstValueFrom(retrying), ben.submit('/logout')]);
     this.#check('Ben is logged out of the app all the same.', status === 303);
-    this.#check('The first attempt to tell the debate space has failed.', debate.isSignedIn('ben'));
+    this.#check('The first delivery to the debate space has failed.', debate.isSignedIn('ben'));
     await this.simulator.comeBack();
     await received.waitFor(({ uid }) => uid === 'ben', { timeoutMs: WAIT_MS });
     this.#check('The debate space is back, and Ben has left it.', !debate.isSignedIn('ben'));
@@ -71,7 +71,7 @@ class Demo {
     this.#check('The debate space has anonymized Ben.', !users.has('ben') && anonymous?.email === null);
     this.#check('Ben is logged out here, too.', (await ben.open('/')).includes('>Log in</h1>'));
     this.#check(
-      'The receipt needs no login and names nobody.',
+      'The receipt needs no login and shows no name.',
       receipt.includes('Your data was anonymized') && !/\bben\b/i.test(receipt),
     );
     const cleo = await this.#loggedIn('cleo');
@@ -87,7 +87,7 @@ class Demo {
     const uids = [...LEAVERS, 'never-registered', 'admin'].join('\n');
     const form = { uids, mode: 'delete', reference: 'leavers', confirmation: 'delete' };
     const ada = await this.#loggedIn('ada');
-    this.#check('Ada is no administrator.', (await ada.request('/admin')).status === 403);
+    this.#check('Ada is not an administrator.', (await ada.request('/admin')).status === 403);
     const admin = await this.#loggedIn('admin');
     const counted = await (await admin.submit('/admin/erasures/dry-run', form)).text();
     this.#check(

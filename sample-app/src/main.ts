@@ -8,6 +8,6 @@ const HOST = '127.0.0.1';
 
 /** The app for a real service. `start.ts` is the same with a simulator. */
 const app = await createApp();
-app.enableShutdownHooks(); // the shutdown delivers the logouts that are under way
+app.enableShutdownHooks(); // the shutdown delivers the last logouts
 await app.listen(app.get<ConfigService<Environment, true>>(ConfigService).get('PORT'), HOST);
 console.log(`The sample app: ${await app.getUrl()}/`);

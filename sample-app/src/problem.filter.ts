@@ -5,7 +5,7 @@ import { DebateSpaceError, type DebateSpaceErrorCode } from 'nestjs-debate-space
 /** Errors that a user can understand. Every other error of the debate space is its operators' business. */
 const ANSWERS: Partial<Record<DebateSpaceErrorCode, readonly [status: number, detail: string]>> = {
   ERR_DEBATE_SPACE_INVALID_UID: [400, 'The debate space cannot know a user of this name.'],
-  ERR_DEBATE_SPACE_UNKNOWN_ERASURE: [404, 'There is no erasure with this reference.'],
+  ERR_DEBATE_SPACE_UNKNOWN_ERASURE: [404, 'The reference is not found.'],
   ERR_DEBATE_SPACE_STORAGE: [
     503,
     'The storage of this app does not answer. It is unknown whether your request was stored. Repeat it later: nobody is erased twice.',
@@ -40,6 +40,6 @@ export class ProblemFilter implements ExceptionFilter<HttpException | DebateSpac
       return ANSWERS[error.code] ?? UNAVAILABLE;
     }
     const isRouted = Boolean(request.route); // else the message of Nest repeats the path
-    return [error.getStatus(), isRouted ? error.message : 'There is no such page.'];
+    return [error.getStatus(), isRouted ? error.message : 'The page is not found.'];
   }
 }

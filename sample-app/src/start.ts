@@ -28,7 +28,7 @@ Stop with Ctrl+C.
 `);
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   } finally {
-    await app.close(); // before the simulator, which takes the logouts that are under way
+    await app.close(); // before the simulator, which takes the last logouts
   }
 }
 

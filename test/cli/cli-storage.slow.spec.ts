@@ -54,7 +54,7 @@ describe('a storage in a file', () => {
   it('is not created', async () => {
     const path = join(scene.folder, 'debate-space.db');
     const env = { ...scene.env, DEBATE_SPACE_STORAGE: `sqlite:${path}` };
-    const err = expect.stringContaining(`there is no storage in ${path}`);
+    const err = expect.stringContaining(`no storage is found in ${path}`);
     expect(await scene.run('logout ada --no-wait', { env })).toMatchObject({ code: 3, err });
     expect(existsSync(path)).toBe(false);
     await scene.write('debate-space.db', '');

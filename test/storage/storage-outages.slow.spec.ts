@@ -205,6 +205,46 @@ for (const kind of databaseServers) {
       }
     });
 
+    it('starts while the server does not answer, and works from its tables when it does', async () => {
+      place = await server.place();
+      await server.crash();
+      const running = await Running.start(place.engine);
+      expect(linesWith('does not take logouts')).toHaveLength(1);
+      expect(await running.problems()).toEqual(['the storage cannot be read', IS_AWAY]);
+      const request = { uid: 'alice', mode: 'delete', reference: 'case 1' } as const;
+      const erasures = running.app.get(DebateSpaceErasures);
+      const refused = { code: 'ERR_DEBATE_SPACE_STORAGE', reference: 'case 1', unreachable: true };
+      await expect(erasures.request(request)).rejects.toMatchObject(refused);
+      await running.logOutAndDeliver('bob');
+      const recovered = firstEvent(running.app, 'storage-recovered');
+      await server.restart();
+      await recovered;
+      expect(await running.problems()).toEqual([]);
+      const finished = firstEvent(running.app, 'erasure-finished');
+      await erasures.request(request);
+      expect(await finished).toMatchObject({ reference: 'case 1' });
+      await running.logOutAndDeliver('carol');
+      expect(running.of('fault')).toEqual([]);
+    });
+
+    it('tells the service of at most 2 % of 600 logouts twice that come while the table is locked', async () => {
+      const [running] = await startTwo();
+      const { app } = running;
+      const unlock = await server.lock(place.tables[0] ?? '');
+      const uids = Array.from({ length: 600 }, (_, n) => `user-${n}`);
+      for (let n = 0; n < uids.length; n += 20)
+        await Promise.all(uids.slice(n, n + 20).map((uid) => app.get(DebateSpaceService).logoutUser(uid)));
+      const recovered = firstEvent(app, 'storage-recovered');
+      await unlock();
+      await recovered;
+      await running.logOut('afterwards');
+      await scene.service.received.waitFor('logout', { count: 601, timeoutMs: 60_000 });
+      await scene.stop();
+      const { logouts } = scene.service.received;
+      expect(new Set(logouts).size).toBe(601);
+      expect(logouts.length - 601).toBeLessThanOrEqual(12);
+    });
+
     it.each(['all of its tables', 'the table of the jobs'])(
       'reports the drop of %s once, and continues to deliver',
       async (which) => {

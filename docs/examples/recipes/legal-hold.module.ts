@@ -22,7 +22,7 @@ export class LegalModule {}
         apiKey: process.env.DEBATE_SPACE_API_KEY ?? '',
         secretKey: process.env.DEBATE_SPACE_SECRET_KEY ?? '',
         storageKey: process.env.DEBATE_SPACE_STORAGE_KEY,
-        applicationName: 'my-app',
+        applicationName: process.env.DEBATE_SPACE_APPLICATION_NAME ?? '',
         storage: sqliteStorage({ path: '/var/lib/my-app/debate-space.db' }),
         erasure: {
           // If the table cannot be read, this throws, and nobody is erased.

@@ -6,7 +6,7 @@ const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     if (interruption.signal.aborted) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
-    process.stderr.write('\nEnding this command …\n'); // what is under way comes to its end first
+    process.stderr.write('\nEnding this command …\n'); // running work comes to its end first
     interruption.abort();
   });
 }

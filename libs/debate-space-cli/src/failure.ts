@@ -5,16 +5,16 @@ export const endings = {
   done: [0, 'done'],
   failed: [
     1,
-    'failed: there is no such user, reference or logout, it was not confirmed, or a file or stdout failed',
+    'failed: the user, reference or logout is not found, it was not confirmed, or a file or stdout failed',
   ],
   usage: [2, 'the command line cannot be understood, or lacks a confirmation'],
   configuration: [3, 'a setting is missing or wrong, or the storage cannot be used'],
   service: [4, 'the service refused, or could not be reached'],
   unfinished: [5, 'unfinished: interrupted, or some users are not erased yet'],
-  faults: [6, 'doctor found problems'],
+  problems: [6, 'doctor found problems'],
   vetoed: [7, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
   canceled: [8, 'finished; some users are not erased, because the erasure was canceled'],
-  notFound: [9, 'nobody is erased: the service knows none of the users'],
+  notFound: [9, 'nobody is erased: all users are not found'],
 } as const;
 type Kind = keyof typeof endings;
 

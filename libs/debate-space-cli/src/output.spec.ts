@@ -28,7 +28,10 @@ describe('a stdout that cannot be written', () => {
 
   it.each(['ENOSPC', 'EPIPE'])('does not hide why the command itself failed (%s)', async (stdoutError) => {
     const { code, err } = await scene.run('users find dora --json', { stdoutError });
-    expect([code, err]).toEqual([1, expect.stringContaining('The service lists no user of this uid.')]);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('The user is not found: the service lists no user of this uid.'),
+    ]);
     scene.service.faults.add({ operation: 'list', kind: 'status', status: 403 });
     expect(await scene.run('users list --json', { stdoutError })).toMatchObject({ code: 4 });
   });

@@ -4,8 +4,8 @@ import { codeOf, Failure } from './failure.js';
 import { textInVariables, variables } from './settings.js';
 
 /**
- * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; what it says
- * beside the answer goes to stderr. Text of the service never reaches a terminal with its control characters.
+ * Prints the answer of a command to stdout, for people or – with `--json` – as JSON and nothing else. Everything else goes to
+ * stderr. Text of the service never reaches a terminal with its control characters.
  */
 export class Output {
   /** Whether the answer is JSON. */
@@ -120,9 +120,9 @@ export function messageOf(error: unknown): string {
   const message = operation === undefined ? error.message : error.message.replace(`${operation}: `, '');
   switch (codeOf(error)) {
     case 'ERR_DEBATE_SPACE_NO_ACCOUNTS':
-      return 'None of the first users is in the list of accounts, so every user would be an orphan. Check the file and its --column; if there really is no account, add --allow-no-match.';
+      return 'The list of accounts has no account of the first users, so every user would be an orphan. Check the file and its --column; if the users really have no account, add --allow-no-match.';
     case 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE':
-      return 'There is no erasure of this reference; see: npx debate-space erasures list';
+      return 'The reference is not found; see: npx debate-space erasures list';
     case 'ERR_DEBATE_SPACE_NETWORK':
       return `Cannot reach the debate space${/ \(\w+\)/.exec(message)?.[0] ?? ''}. Check ${variables.authUrl}, or run: npx debate-space doctor`;
     case 'ERR_DEBATE_SPACE_STORAGE':
@@ -193,7 +193,7 @@ export function quoted(word: string): string {
 
 /** A command of this command line that can be pasted into a shell. */
 export function pasteable(group: string, name: string, argument: string): string {
-  const end = argument.startsWith('-') ? '-- ' : ''; // it is no option
+  const end = argument.startsWith('-') ? '-- ' : ''; // it is not an option
   return `npx debate-space ${group} ${name} ${end}${quoted(argument)}`;
 }
 

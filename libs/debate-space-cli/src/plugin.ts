@@ -13,7 +13,7 @@ interface PluginNeeds {
   readonly worker?: boolean;
   /** What it works on in the storage of an app, in which it is a guest: the app's options are not known here. */
   readonly guest?: NonNullable<StorageEngine['guest']>;
-  /** Whether the storage must be one that outlives the command. */
+  /** Whether the storage must outlive the command. */
   readonly shared?: boolean;
 }
 
@@ -71,7 +71,7 @@ export async function withPlugin<T>(
 async function boot({ options }: Settings, storage: StorageEngine, worker: boolean, output: Output) {
   const { NestFactory } = await import('@nestjs/core');
   const plugin = await import('nestjs-debate-space');
-  /** What the plugin warns of, beside the command's answer. */
+  /** The warnings of the plugin go to stderr. */
   const note =
     (level: string) =>
     (message: unknown, ...more: readonly unknown[]) => {
@@ -101,7 +101,7 @@ async function connectStorage({ engine, url, schema, prefix }: StorageSetting): 
   if (engine === 'memory') return { engine: (await import('nestjs-debate-space')).memoryStorage() };
   if (engine === 'sqlite') {
     const { size } = await stat(url).catch(() => ({ size: 0 }));
-    if (size === 0) throw unusable(`: there is no storage in ${url}`, NO_FILE);
+    if (size === 0) throw unusable(`: no storage is found in ${url}`, NO_FILE);
     return { engine: (await import('nestjs-debate-space/sqlite')).sqliteStorage({ path: url }) };
   }
   try {

@@ -106,7 +106,7 @@ describe('a list of uids', () => {
       'a table of a spreadsheet',
       'users.xlsx',
       'ada',
-      'The format of users.xlsx is not known: add --format csv|lines|ndjson',
+      'The format of users.xlsx is unknown: add --format csv|lines|ndjson',
     ],
   ])('is refused when there is %s', async (_what, file, text, problem) => {
     await scene.write(file, text);

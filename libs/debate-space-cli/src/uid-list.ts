@@ -40,7 +40,7 @@ const ROUNDED = /^[+-]?\d+(?:[.,]\d+)?e\+\d+$/i;
 /**
  * Reads the whole list before anything is done with it: a list with a mistake has no effect, and what becomes of the file
  * afterwards changes nothing.
- * @throws {Failure} when the list cannot be read, is empty, or has a line that is no uid; never shows what is in a line
+ * @throws {Failure} when the list cannot be read, is empty, or has a line without a valid uid; never shows what is in a line
  */
 export async function readUids(options: UidListOptions, io: Source): Promise<UidList> {
   const { uids = [], file, format, column } = options;
@@ -77,7 +77,7 @@ async function linesOf(
 ): Promise<readonly Line[]> {
   const known = typeOf({ file, format });
   if (known === undefined)
-    throw new Failure('usage', `The format of ${place} is not known: add --format ${UID_FORMATS.join('|')}.`);
+    throw new Failure('usage', `The format of ${place} is unknown: add --format ${UID_FORMATS.join('|')}.`);
   if (known === 'lines' && column !== undefined)
     throw new Failure('usage', '--column belongs to a CSV or to NDJSON.');
   const text = await textOf(file, place, io);

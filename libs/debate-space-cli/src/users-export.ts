@@ -129,7 +129,7 @@ export async function writeNewFile(path: string, write: (file: FileHandle) => Pr
     if (await lstat(path).catch(() => undefined)) throw taken;
     file = await open(temporary, 'wx', 0o600);
     await write(file);
-    // Rename would replace a file that got the name meanwhile.
+    // Rename would replace a file that has got the name in the meantime.
     await link(temporary, path).catch((error: unknown) => {
       if (!NO_HARD_LINKS.has(codeOf(error))) throw error;
       return copyFile(temporary, path, constants.COPYFILE_EXCL);

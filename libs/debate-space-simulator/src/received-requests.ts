@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ServiceCall } from './service/http.js';
 
-/** What a request asks for: an endpoint of sections 4.1 to 4.5, or none of them. */
+/** The endpoint of a request, of sections 4.1 to 4.5; `unknown` for all others. */
 export type Operation = 'token' | 'anonymize' | 'delete' | 'list' | 'logout' | 'unknown';
 
 /** One request that reached the server. Holds no secret: keys and tokens are left out or replaced. */
@@ -16,7 +16,7 @@ export interface ReceivedRequest {
   readonly at: number;
   /** The status answered; absent when the connection ended without one. */
   readonly status?: number;
-  /** Whether the service did what was asked. A fault may still have spoilt the answer. */
+  /** Whether the service performed the operation. A fault may still have spoilt the answer. */
   readonly accepted: boolean;
   /** Why it was not done. */
   readonly reason?: string;

@@ -95,7 +95,7 @@ export class StorageError extends DebateSpaceError {
   }
 }
 
-/** There is no erasure of this reference, or the reference stands for something else. */
+/** The reference is not found, or it stands for another erasure. */
 export class ErasureError extends DebateSpaceError {
   constructor(
     readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT',
@@ -131,7 +131,7 @@ export interface RequestErrorDetails {
   readonly outcome: DebateSpaceOutcome;
   /** How many requests were made, the failed one included. */
   readonly attempts: number;
-  /** How long the service asked to wait (`Retry-After`), in milliseconds. */
+  /** How long the service requests to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs?: number;
   /**
    * Whether another attempt may follow. `immediately`: it needs no delay, because it is not a repetition; `too-late`: the
@@ -142,38 +142,42 @@ export interface RequestErrorDetails {
   readonly reason?: string;
 }
 
-/** A call to the service that failed. Holds no request, no response, no key, no token and no uid. */
+/** The details of one attempt, which is one request unless it says otherwise, and is not repeated unless it says so. @internal */
+export type AttemptDetails = Omit<RequestErrorDetails, 'attempts' | 'retryable'> &
+  Partial<Pick<RequestErrorDetails, 'attempts' | 'retryable'>>;
+
+/**
+ * A call to the service that failed. Holds no request, no response, no key, no token and no uid.
+ *
+ * @example
+ * ```ts
+ * await debateSpace.deleteUser(uid).catch((error) => {
+ *   if (error instanceof DebateSpaceRequestError && error.retryable) return queue.add({ uid }); // or use DebateSpaceErasures
+ *   throw error;
+ * });
+ * ```
+ */
 export abstract class DebateSpaceRequestError extends DebateSpaceError implements RequestErrorDetails {
-  readonly operation: DebateSpaceOperation;
-  readonly status?: number;
-  readonly retryable: boolean;
-  readonly outcome: DebateSpaceOutcome;
-  readonly attempts: number;
-  readonly retryAfterMs?: number;
+  declare readonly operation: DebateSpaceOperation;
+  declare readonly status?: number;
+  declare readonly retryable: boolean;
+  declare readonly outcome: DebateSpaceOutcome;
+  declare readonly attempts: number;
+  declare readonly retryAfterMs?: number;
   /** @internal */
-  readonly repeat?: 'immediately' | 'later' | 'too-late';
+  declare readonly repeat?: RequestErrorDetails['repeat'];
   /** @internal */
-  readonly reason?: string;
+  declare readonly reason?: string;
 
-  constructor(message: string, details: RequestErrorDetails) {
+  constructor(message: string, details: AttemptDetails) {
     super(`${details.operation}: ${message}`);
-    this.operation = details.operation;
-    this.status = details.status;
-    this.retryable = details.retryable;
-    this.outcome = details.outcome;
-    this.attempts = details.attempts;
-    this.retryAfterMs = details.retryAfterMs;
-    this.repeat = details.repeat;
-    this.reason = details.reason;
+    Object.assign(this, { attempts: 1, retryable: details.repeat !== undefined, ...details });
   }
-}
 
-/** The error of one attempt, as its call ends with it. @internal */
-export function ended(
-  error: DebateSpaceRequestError,
-  changes: Partial<RequestErrorDetails>,
-): DebateSpaceRequestError {
-  return Object.assign(error, changes);
+  /** The same error, as the call ends with it. @internal */
+  endedWith(changes: Partial<RequestErrorDetails>): this {
+    return Object.assign(this, changes);
+  }
 }
 
 /** The value cannot be a uid (docs/getting-started.md#what-can-be-a-uid). Nothing was sent. */
@@ -186,7 +190,7 @@ export class InvalidArgumentError extends DebateSpaceRequestError {
 }
 /** @internal */
 export function invalidArgument(operation: DebateSpaceOperation, message: string): InvalidArgumentError {
-  return new InvalidArgumentError(message, { operation, retryable: false, outcome: 'not-sent', attempts: 0 });
+  return new InvalidArgumentError(message, { operation, outcome: 'not-sent', attempts: 0 });
 }
 /** The API key, the secret key or the access token was not accepted. */
 export class AuthenticationError extends DebateSpaceRequestError {
@@ -196,13 +200,12 @@ export class AuthenticationError extends DebateSpaceRequestError {
 export class PermissionError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_PERMISSION';
 }
-/** The service knows no user of that uid (404 or 410). */
+/** The user is not found (404 or 410). */
 export class UserNotFoundError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_USER_NOT_FOUND';
 }
 /**
- * The service says that too many requests were made (429), and went on saying so; or the rate limit leaves no slot in
- * time: `outcome` is then `not-sent`, and `retryAfterMs` says when a slot can come.
+ * The service answered every attempt with 429 (too many requests); or the rate limit leaves no slot in time: `outcome` is then `not-sent`, and `retryAfterMs` says when a slot can come.
  */
 export class RateLimitedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_RATE_LIMITED';
@@ -211,7 +214,7 @@ export class RateLimitedError extends DebateSpaceRequestError {
 export class RefusedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_REFUSED';
 }
-/** The service answered with a 5xx, 423, 425 or 499, and went on doing so. */
+/** The service answered every attempt with a 5xx, 423, 425 or 499. */
 export class UnavailableError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNAVAILABLE';
 }
@@ -230,7 +233,7 @@ export class TimeoutError extends DebateSpaceRequestError {
 export class UnexpectedResponseError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE';
 }
-/** `findUser` has read `maxPages` pages of the user list without the user, and the list goes on. */
+/** `findUser` has read `maxPages` pages of the user list without the user, and the list continues. */
 export class PageLimitError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_PAGE_LIMIT';
 }

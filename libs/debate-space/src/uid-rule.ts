@@ -22,7 +22,7 @@ const JSON_KINDS: Readonly<Record<string, string>> = {
 /** `[object Object]`, also with a prefix, and the source of a function that was not called. */
 const OBJECT_OR_FUNCTION =
   /\[object \w+\]|^(?:async )?(?:function\b\*? ?)?[\w$]*\([^()]*\) ?(?:=>|\{)|^(?:async )?[\w$]+ => /;
-/** JSON with a prefix, cut off or URL-encoded, and what `util.inspect` prints. `{GUID}` and `[Team] Ann` are none. */
+/** JSON with a prefix, cut off or URL-encoded, and what `util.inspect` prints. `{GUID}` and `[Team] Ann` do not match. */
 const PART_OF_RECORD =
   /\{\s*\\*["']|^\s*\[\s*\\*["']|^[\s[]*\{\s*[\w$.-]+\s*[:=]|%(?:7b|5b)(?:%20|\+)*%(?:22|7b)/i;
 /** Most uids. None of the checks for single characters is needed. */

@@ -9,5 +9,5 @@ import { InvalidUidError, type DebateSpaceOperation } from './errors.js';
 export function acceptedUid(uid: string | RefusedUid, operation: DebateSpaceOperation): string {
   if (typeof uid === 'string') return uid;
   const message = `the uid ${uid.problem}; give the uid under which the user was registered in the service`;
-  throw new InvalidUidError(message, { operation, retryable: false, outcome: 'not-sent', attempts: 0 });
+  throw new InvalidUidError(message, { operation, outcome: 'not-sent', attempts: 0 });
 }

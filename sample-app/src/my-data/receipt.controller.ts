@@ -24,7 +24,7 @@ const RANDOM = new ParseUUIDPipe({
   exceptionFactory: () => new NotFoundException('This receipt does not exist, or its address is incomplete.'),
 });
 
-/** What became of the erasure of one user. It needs no login, because the user is logged out, and names nobody. */
+/** What became of the erasure of one user. It needs no login, because the user is logged out, and shows no name. */
 @Controller('receipts/:reference')
 @Access('everybody')
 export class ReceiptController {

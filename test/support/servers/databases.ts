@@ -32,6 +32,8 @@ export interface RunningDatabase {
 /** A database server that a test ends, and starts again. */
 export interface RunningServer extends RunningDatabase {
   run(statement: string): Promise<unknown>;
+  /** Keeps everybody else from a table. @returns how to let them in again */
+  lock(table: string): Promise<() => Promise<unknown>>;
   crash(): Promise<void>;
   restart(): Promise<void>;
 }
@@ -69,6 +71,14 @@ async function postgres(): Promise<RunningServer> {
       return { engine, tables: TABLES.map((table) => `${schema}.${table}`) };
     },
     run: async (statement) => (await pool.query(statement)).rows as unknown,
+    lock: async (table) => {
+      const client = await pool.connect();
+      await client.query(`BEGIN; LOCK TABLE ${table}`);
+      return async () => {
+        await client.query('ROLLBACK');
+        client.release();
+      };
+    },
     files: async () => {
       await pool.query('CHECKPOINT');
       const { rows } = await pool.query<{ data_directory: string }>('SHOW data_directory');
@@ -96,6 +106,14 @@ async function mariadb(): Promise<RunningServer> {
       return Promise.resolve({ engine, tables: TABLES.map((table) => prefix + table) });
     },
     run,
+    lock: async (table) => {
+      const connection = await pool.getConnection();
+      await connection.query(`LOCK TABLES ${table} WRITE`);
+      return async () => {
+        await connection.query('UNLOCK TABLES');
+        connection.release();
+      };
+    },
     files: async () => {
       const [row] = (await run('SELECT @@datadir AS folder')) as readonly { folder: string }[];
       return filesOf(row?.folder ?? '');

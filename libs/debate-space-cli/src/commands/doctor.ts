@@ -22,7 +22,8 @@ const MAX_SKEW_MS = 30_000;
 const COMPARE_URLS = `Compare ${variables.authUrl} and ${variables.baseUrl} with what the operator of the service gave you. Behind a proxy, set HTTPS_PROXY; for a certificate of your own authority, set NODE_EXTRA_CA_CERTS.`;
 const COMPARE_NAME = `Compare ${variables.applicationName} and ${variables.authUrl} with the logout route that the service shows.`;
 const COMPARE_STORAGE = `Compare ${variables.storage} with the storage of your app.`;
-const SET_CLOCK = 'Set the clock of this machine by NTP; if it is right, tell the operator of the service.';
+const SET_CLOCK =
+  'Set the clock of this machine by NTP; if it is right, contact the operator of the service.';
 
 /** Checks the options, the service and the storage, all through the plugin: what it cannot reach, the app cannot reach. */
 export function addDoctor(program: Command, cli: CliContext): void {
@@ -38,7 +39,7 @@ export function addDoctor(program: Command, cli: CliContext): void {
       });
       if (output.json) output.answer(results, '');
       const problems = results.filter(({ ok }) => ok === false).length;
-      if (problems > 0) throw new Failure('faults', `${counted(problems, 'problem')} found.`);
+      if (problems > 0) throw new Failure('problems', `${counted(problems, 'problem')} found.`);
     });
 }
 
@@ -50,7 +51,7 @@ function resultText({ check, ok, detail, hint }: CheckResult): string {
 async function examine(cli: CliContext, report: (result: CheckResult) => void): Promise<void> {
   const { settings } = cli;
   const { engine } = settings.storage;
-  /** The check that found a problem: those that build on it are left out. */
+  /** The check that found a problem: the checks that build on it are left out. */
   let stop: string | undefined;
   const check = async (name: Check, compare: string, find: () => Promise<string>): Promise<void> => {
     if (stop !== undefined) report({ check: name, ok: null, detail: `not checked: first see ${stop}` });
@@ -108,8 +109,8 @@ async function serviceChecks({ app, service }: Plugin, { io }: CliContext) {
       const { status, clockSkewMs } = await app.get(Transport).exchange(request, signal);
       skewMs = clockSkewMs;
       const answer = `${new URL(url).host} answers ${status} to a logout without a token`;
-      if (status === 404 || status === 410) throw new Failure('faults', answer, COMPARE_NAME);
-      if (status < 400 || status === 405 || status >= 500) throw new Failure('faults', answer);
+      if (status === 404 || status === 410) throw new Failure('problems', answer, COMPARE_NAME);
+      if (status < 400 || status === 405 || status >= 500) throw new Failure('problems', answer);
       return answer;
     },
     token: async () => {
@@ -125,10 +126,10 @@ async function serviceChecks({ app, service }: Plugin, { io }: CliContext) {
 }
 
 function clockText(skewMs: number | undefined): string {
-  if (skewMs === undefined) return 'the service does not tell its time (no Date header)';
+  if (skewMs === undefined) return 'the service does not send its time (no Date header)';
   const apart = duration(Math.abs(skewMs));
   if (Math.abs(skewMs) <= MAX_SKEW_MS) return `within ${apart} of the service's`;
   const where = `${apart} ${skewMs > 0 ? 'behind' : 'ahead of'} the service's`;
   const problem = `this machine's clock is ${where}; logout tokens are refused beyond about 30 s`;
-  throw new Failure('faults', problem, SET_CLOCK);
+  throw new Failure('problems', problem, SET_CLOCK);
 }

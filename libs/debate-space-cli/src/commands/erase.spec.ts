@@ -62,9 +62,9 @@ describe('erase', () => {
   });
 
   it.each([
-    ['--dry-run', {}, 'Nobody was found: the service knows none of the users'],
-    ['', { typed: 'delete 1' }, '(1 not found: the service knows none of them)'],
-    ['--yes', {}, 'Nobody was erased: the service knows none of the users'],
+    ['--dry-run', {}, 'Nobody was found: all users are not found'],
+    ['', { typed: 'delete 1' }, '(1 not found: all of them)'],
+    ['--yes', {}, 'Nobody was erased: all users are not found'],
   ])('ends with 9, and says so, when nobody is found (%s)', async (option, terminal, part) => {
     const { code, err } = await scene.run(`erase nobody --mode delete ${option}`.trim(), terminal);
     expect([code, err]).toEqual([9, expect.stringContaining(part)]);

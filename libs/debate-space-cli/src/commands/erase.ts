@@ -6,7 +6,7 @@ import { codeOf, Failure } from '../failure.js';
 import { counted, fields, pasteable, quoted, shown } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { readUids, UID_FORMATS, type UidList, type UidListOptions } from '../uid-list.js';
-import { followErasure, nobodyFound, requireErased, statusText, watchedText } from './erasures.js';
+import { followErasure, allNotFound, requireErased, statusText, watchedText } from './erasures.js';
 
 interface EraseOptions extends UidListOptions {
   readonly mode: ErasureMode;
@@ -59,7 +59,7 @@ export function addErase(program: Command, cli: CliContext): void {
         const counts = await withPlugin(cli, { shared }, (plugin) => dryRunOf(plugin, list, mode, cli));
         if (dryRun) {
           cli.output.answer(counts, dryRunText(counts));
-          if (counts.known === 0) throw nobodyFound('Nobody was found');
+          if (counts.known === 0) throw allNotFound('Nobody was found');
           return;
         }
         await confirm(cli, consequenceOf(counts, options, cli), `${mode} ${counts.distinct}`);
@@ -97,7 +97,7 @@ function consequenceOf(
   { mode, executeHere = false }: EraseOptions,
   { settings: { options } }: CliContext,
 ): string {
-  const unknown = known === 0 ? 'not found: the service knows none of them' : 'not found';
+  const unknown = known === 0 ? 'not found: all of them' : 'not found';
   const aside = { [unknown]: notFound, 'already requested': alreadyRequested };
   const told = Object.entries(aside).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
   const where = `"${shown(options.applicationName)}" at ${new URL(options.authUrl ?? '').host}`;
@@ -107,7 +107,7 @@ function consequenceOf(
   );
 }
 
-/** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
+/** Requests the erasure, and waits until the app that shares the storage, or this command, has done it. */
 async function erase(
   { erasures }: Plugin,
   list: UidList,

@@ -101,7 +101,7 @@ describe('the erasures in the storage of an app', () => {
       watching.interrupt();
       expect(await watching.code).toBe(5);
       expect(watching.err()).toContain(
-        'This command only watched: your app goes on erasing them. To stop that:',
+        'This command only watched: your app continues to erase them. To stop that:',
       );
       expect(watching.err()).not.toContain('Stopped');
       expect(scene.service.received.count).toBe(0);
@@ -182,9 +182,9 @@ describe('the erasures in the storage of an app', () => {
       interrupt();
       expect(await code).toBe(5);
       expect(err()).toContain(
-        '1 user not erased yet. This command only watched: your app goes on erasing them.',
+        '1 user not erased yet. This command only watched: your app continues to erase them.',
       );
-      expect(err()).toContain('To stop that: debate-space erasures pause case-1 (or cancel).');
+      expect(err()).toContain('To stop that: npx debate-space erasures pause case-1 (or cancel).');
       expect(err()).not.toContain('Stopped');
     });
 
@@ -196,7 +196,7 @@ describe('the erasures in the storage of an app', () => {
       interrupt();
       expect(await code).toBe(5);
       expect(err()).toContain(
-        '1 user not erased yet. They are paused; to go on: debate-space erasures resume case-1',
+        '1 user not erased yet. They are paused. To continue: npx debate-space erasures resume case-1',
       );
     });
   });
@@ -244,7 +244,7 @@ describe('the erasures in the storage of an app', () => {
     const { code, out } = await scene.run('erasures status case-9 --json');
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' } });
-    expect(out).toContain('see: debate-space erasures list');
+    expect(out).toContain('see: npx debate-space erasures list');
     expect(out).not.toContain('DebateSpaceErasures');
   });
 });

@@ -143,14 +143,14 @@ export function requireErased(status: ErasureStatus, left: string, { output }: C
   const users = Object.entries(reasons).filter(([, count]) => count > 0);
   const text = `Not erased: ${users.map(([why, count]) => `${counted(count, 'user')} ${why}`).join(', ')}.`;
   if (vetoed > 0 || canceled > 0) throw new Failure(vetoed > 0 ? 'vetoed' : 'canceled', text);
-  if (notFound > 0 && done === 0) throw nobodyFound('Nobody was erased');
+  if (notFound > 0 && done === 0) throw allNotFound('Nobody was erased');
   if (notFound > 0) output.note(`${text} --dry-run names the lines.`);
 }
 
-/** @param result what a list came to of which the service knows no user */
-export function nobodyFound(result: string): Failure {
-  const hint = 'check the uids, and the column; who is erased already is not found again.';
-  return new Failure('notFound', `${result}: the service knows none of the users`, hint);
+/** @param result of a list whose users are all not found */
+export function allNotFound(result: string): Failure {
+  const hint = 'check the uids, and the column; a user who is erased already is not found again.';
+  return new Failure('notFound', `${result}: all users are not found`, hint);
 }
 
 /** A reference with its counts. */
@@ -167,8 +167,8 @@ export function watchedText({ reference, state, complete, waiting }: ErasureStat
   const left = `${counted(waiting, 'user')} not erased yet.`;
   const command = (name: string) => pasteable('erasures', name, reference);
   if (!complete) return `${left} The list was not stored to its end: send it again, or: ${command('cancel')}`;
-  if (state === 'paused') return `${left} They are paused; to go on: ${command('resume')}`;
-  return `${left} This command only watched: your app goes on erasing them. To stop that: ${command('pause')} (or cancel). To watch again: ${command('status')} --watch`;
+  if (state === 'paused') return `${left} They are paused. To continue: ${command('resume')}`;
+  return `${left} This command only watched: your app continues to erase them. To stop that: ${command('pause')} (or cancel). To watch again: ${command('status')} --watch`;
 }
 
 /** How many users the work has ended for: nobody is left out by a cancellation or a failure. */

@@ -11,7 +11,7 @@ describe('logout', () => {
     const answer = await scene.answer('logout ada');
     expect(answer).toMatchObject({ state: 'delivered', reason: 'requested', attempts: 1 });
     expect(scene.service.received.logouts).toEqual(['ada']);
-    const out = 'The service accepted the logout. It does not say whether it knows the user.\n';
+    const out = 'The service accepted the logout. It does not say whether it has found the user.\n';
     expect(await scene.run('logout nobody')).toMatchObject({ code: 0, out });
   });
 

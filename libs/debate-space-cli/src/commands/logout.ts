@@ -8,7 +8,7 @@ import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../settings.js';
 
 /** The answer to a logout is the same for a user who is unknown, or not signed in. */
-const ACCEPTED = 'The service accepted the logout. It does not say whether it knows the user.';
+const ACCEPTED = 'The service accepted the logout. It does not say whether it has found the user.';
 /** The app keeps no history: `logout.historyRetentionMs` is 0. */
 const GONE =
   'The logout has left the storage, which keeps no history of it: your app has sent it, or gave it up.';

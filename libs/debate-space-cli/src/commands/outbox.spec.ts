@@ -80,7 +80,7 @@ describe('the logouts in the storage of an app', () => {
       expect(out).toMatch(
         /^ID +REASON +ENDED AT +.*STATE .*\n\d+-[\da-f-]{36} {2}requested +[\dT:-]+Z +0 +pending .*\n$/,
       );
-      expect((await scene.run('outbox history ben')).out).toBe('No logout of this user is known.\n');
+      expect((await scene.run('outbox history ben')).out).toBe('No logout of this user is found.\n');
     });
   });
 

@@ -13,7 +13,7 @@ interface Chosen {
 
 const PAGE = 1000;
 
-/** Logouts that wait, and those that are parked. Sends nothing itself, but for `drain`. */
+/** The logouts that wait, and the parked ones. Only `drain` sends anything. */
 export function addOutbox(program: Command, cli: CliContext): void {
   const { io, output } = cli;
   const group = program
@@ -76,7 +76,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .action((uid: string) =>
       withOutbox(async (outbox) => {
         const logouts = await outbox.history(uid);
-        const none = 'No logout of this user is known.';
+        const none = 'No logout of this user is found.';
         output.answer(logouts, logouts.length > 0 ? records(logouts) : none);
       }),
     );

@@ -58,7 +58,7 @@ describe('users find', () => {
   it('fails when there is none, without repeating the uid', async () => {
     const { code, out, err } = await scene.run('users find dora --json');
     expect(code).toBe(1);
-    const message = 'The service lists no user of this uid.';
+    const message = 'The user is not found: the service lists no user of this uid.';
     expect(JSON.parse(out)).toEqual({ error: { code: 'ERR_DEBATE_SPACE_CLI_FAILED', message } });
     expect(err).not.toContain('dora');
   });

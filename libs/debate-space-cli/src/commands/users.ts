@@ -49,7 +49,8 @@ export function addUsers(program: Command, cli: CliContext): void {
       withService(async (service) => {
         // Without an end: a person who waits at a terminal can interrupt it.
         const found = await service.findUser(uid, { signal, maxPages: Number.MAX_SAFE_INTEGER });
-        if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
+        if (!found)
+          throw new Failure('failed', 'The user is not found: the service lists no user of this uid.');
         output.answer(found, table(Object.entries(found)));
       }),
     );
@@ -76,7 +77,7 @@ export function addUsers(program: Command, cli: CliContext): void {
     )
     .addOption(new Option('--format <format>', 'of the file; default: by its extension').choices(UID_FORMATS))
     .option('--column <name>', 'of a CSV, or the field of NDJSON; default: uid')
-    .option('--allow-no-match', 'go on when none of the first 100 users has an account')
+    .option('--allow-no-match', 'continue when the first 100 users have no account')
     .action(async ({ accounts: file, format, column, allowNoMatch = false }: OrphansOptions) => {
       // Before anything is requested: an account that cannot be read would make its user an orphan.
       const accounts = await readUids({ file, format, column }, cli.io);

@@ -15,7 +15,7 @@ export type Command =
   | { action: 'start'; options: SimulatorOptions };
 
 export const USAGE = `Usage: debate-space-simulator [flags]
-       debate-space-simulator MODE [--port N] [--host ADDRESS]   switches the one that runs there
+       debate-space-simulator MODE [--port N] [--host ADDRESS]   switches the simulator that runs there
 
 Modes:
 ${Object.entries(DEMO_MODES)

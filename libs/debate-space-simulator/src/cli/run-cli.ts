@@ -74,12 +74,12 @@ function startFailure(error: unknown, { port, host }: SimulatorOptions): string 
   }
   if (code === 'EACCES') return `Port ${port ?? 0} needs privileges. Choose one above 1023: --port N.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return `${host ?? ''} is no address of this machine. Choose another: --host ADDRESS.`;
+    return `${host ?? ''} is not an address of this machine. Choose another: --host ADDRESS.`;
   }
   return `The simulator did not start: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** With the published demo credentials; those that were given are known to anyone who gave them. */
+/** With the demo credentials, which are published. Given credentials are not printed. */
 function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): string {
   const line = (name: string, given: string | undefined, demo: string): string =>
     given === undefined ? `${name}=${demo}` : `# ${name}, as given`;

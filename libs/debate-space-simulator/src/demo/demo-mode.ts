@@ -17,7 +17,7 @@ export function isDemoMode(value: unknown): value is DemoMode {
   return typeof value === 'string' && Object.hasOwn(DEMO_MODES, value);
 }
 
-/** Switches the mode; emits `change`. The page and the demo routes go on in every mode, except for the sign-in. */
+/** Switches the mode; emits `change`. The page and the demo routes work in every mode, except for the sign-in. */
 export class DemoModeSwitch extends EventEmitter<{ change: [] }> {
   #mode: DemoMode = 'normal';
 

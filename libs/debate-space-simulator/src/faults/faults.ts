@@ -1,12 +1,12 @@
 import type { Operation } from '../received-requests.js';
 
-/** What goes wrong with a request. The kinds say whether the operation is applied all the same. */
+/** A simulated failure of a request. The kinds say whether the operation is applied all the same. */
 export type Fault =
   /** The connection is destroyed before the body is read. Not applied. */
   | { kind: 'outage' }
   /** Applied on arrival; the answer is held back for `ms` milliseconds. */
   | { kind: 'latency'; ms: number }
-  /** Another status. Not applied. A body that is no string is sent as JSON. */
+  /** Another status. Not applied. A body that is not a string is sent as JSON. */
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
   /** Applied; then the connection is reset without an answer. */
   | { kind: 'reset-after-apply' }

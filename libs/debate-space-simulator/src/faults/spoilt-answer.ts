@@ -50,7 +50,7 @@ function answerWith(
 /** In how many pieces a slow body drips. */
 const PIECES = 8;
 
-/** Sends an answer, in the way the fault has it. Returns early when the client goes away meanwhile. */
+/** Sends an answer, in the way the fault has it. Returns early when the client goes away. */
 export async function sendAnswer(response: ServerResponse, answer: Answer, fault?: Fault): Promise<void> {
   // Writing to a response whose connection is gone raises an error nobody waits for.
   if (response.destroyed) return;
@@ -113,7 +113,7 @@ async function drip(
   if (!gone.aborted) response.end();
 }
 
-/** False when the client has gone meanwhile. */
+/** False when the client has gone. */
 async function pause(ms: number, gone: AbortSignal): Promise<boolean> {
   try {
     // A client that waits for the answer keeps its own process alive.

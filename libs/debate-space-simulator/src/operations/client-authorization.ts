@@ -25,7 +25,7 @@ export class ClientAuthorization {
     const apiKey = call.query.api_key;
     if (call.headers.authorization !== undefined || apiKey === undefined) this.#requireScope(call, scope);
     else if (typeof apiKey !== 'string' || !sameSecret(apiKey, this.#apiKey)) {
-      throw Refusal.of(401, 'The API key is not known');
+      throw Refusal.of(401, 'The API key is unknown');
     }
     this.#requireRoomAndJson(call);
   }

@@ -13,7 +13,7 @@ export function obtainToken(
     const fields = formFields(call);
     const grantType = fields.get('grant_type');
     if (grantType === undefined) throw Refusal.oauth(400, 'invalid_request', 'grant_type is missing');
-    // Both are compared whatever the first says, so that the time taken does not tell them apart.
+    // Both are always compared, so that the time does not show which of them is wrong.
     const knownClient = sameSecret(fields.get('client_id') ?? '', apiKey);
     const knownSecret = sameSecret(fields.get('client_secret') ?? '', secretKey);
     if (!knownClient || !knownSecret) {

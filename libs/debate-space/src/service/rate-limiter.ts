@@ -113,7 +113,7 @@ export class RateLimiter {
       if (waitMs > 0) {
         await sleep(Math.min(Math.ceil(waitMs), MAX_TIMER_MS), undefined, { signal });
       } else {
-        const occupiedMs = this.#limit ? await this.#ask(kind, this.#limit) : 0;
+        const occupiedMs = this.#limit ? await this.#takeSlot(kind, this.#limit) : 0;
         if (occupiedMs === 0 && this.#waitMs(kind) <= 0) return undefined; // no pause has begun
         this.#freeAt[kind] = performance.now() + occupiedMs;
       }
@@ -132,7 +132,7 @@ export class RateLimiter {
   }
 
   /** @returns 0 when a slot is taken; or how long none is free, in milliseconds */
-  async #ask(kind: Kind, { perMs }: RateLimit): Promise<number> {
+  async #takeSlot(kind: Kind, { perMs }: RateLimit): Promise<number> {
     const limit = [this.#permitted[kind], perMs + Math.min(perMs, ON_ITS_WAY_MS)] as const;
     if (performance.now() >= this.#localUntil) {
       const answer = this.#shared.takeSlot(...limit);

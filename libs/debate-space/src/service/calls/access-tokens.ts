@@ -42,7 +42,7 @@ export class AccessTokens {
     return cached.value;
   }
 
-  /** Forgets this very token – not a newer one that somebody else has fetched meanwhile. */
+  /** Forgets this very token. A newer token that another caller has fetched stays. */
   drop(scope: Scope, value: string): void {
     if (this.#cached.get(scope)?.value === value) this.#cached.delete(scope);
   }
@@ -122,7 +122,7 @@ async function currentKey(secretKey: SecretSource): Promise<Secret> {
   try {
     return await secretKey.current();
   } catch (error) {
-    const message = error instanceof SecretKeyError ? error.message : 'secretKey cannot be had';
+    const message = error instanceof SecretKeyError ? error.message : 'secretKey failed';
     const details = { operation: 'token', outcome: 'not-sent', retryable: true, attempts: 0 } as const;
     throw new AuthenticationError(message, details);
   }

@@ -140,7 +140,7 @@ describe('finding users without an account', () => {
     ['booleans', [true], 'one item is of type boolean; hint: return rows.map((row) => String(row.id))'],
     ['rows', [{ uid: 'u-1' }], 'one item is of type object'],
     ['entries', new Map([['u-1', true]]), 'one item is of type object'],
-    ['another spelling', ['U-1'], 'returned a uid that it was not asked for'],
+    ['another spelling', ['U-1'], 'returned a uid that was not in its argument'],
   ])('refuses %s for an answer, without repeating it', async (_what, answer, problem) => {
     const service = await simulator({ users: people(3) });
     const findAccounts = (() => Promise.resolve(answer)) as FindAccounts;

@@ -4,7 +4,7 @@ import { invalidArgument, NoAccountsError } from '../../errors.js';
 import { hasUid, type DebateSpaceUser } from './listed-users.js';
 
 /**
- * Tells which of these uids have an account in the host.
+ * Finds out which of these uids have an account in the host.
  * @param uids at most 100, each of them once
  * @returns the uids that have an account, spelled as in `uids`, in any order: an array, a `Set` or another iterable
  */
@@ -17,7 +17,7 @@ export interface OrphanedUser extends DebateSpaceUser {
 
 /** What ends the search for orphans early, and what it refuses. */
 export interface OrphansOptions {
-  /** Ends the walk early: the loop then rejects with an `AbortError`, also while `findAccounts` is under way. */
+  /** Ends the walk early: the loop then rejects with an `AbortError`, also while `findAccounts` is running. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Goes on when none of the first users has an account. Default: `false`, because a wrong column or an empty table would
@@ -56,7 +56,7 @@ export async function* findOrphans(
   if (asked.size > 0) yield* orphansAmongAsked();
 }
 
-/** @throws {@link InvalidArgumentError} when the answer is none to the question; what `findAccounts` throws */
+/** @throws {@link InvalidArgumentError} when the answer does not fit the question; the error of `findAccounts` */
 async function existingOf(
   findAccounts: FindAccounts,
   asked: ReadonlyMap<string, OrphanedUser>,
@@ -75,7 +75,7 @@ async function existingOf(
       );
     if (!asked.has(uid))
       throw refused(
-        'returned a uid that it was not asked for; hint: query with the uids that it is given, and return them in the same spelling: uids differ in case',
+        'returned a uid that was not in its argument; hint: query with the uids that it is given, and return them in the same spelling: uids differ in case',
       );
     existing.add(uid);
   }

@@ -9,13 +9,13 @@ import {
   type UserPage,
 } from './listed-users.js';
 
-/** So many pages in a row may repeat others: users who register during the walk move the others to later pages. */
+/** How many pages in a row may repeat others: users who register during the walk move the others to later pages. */
 const MAX_REPETITIONS = 2;
-/** So many pages in a row may bring nobody: those of anonymized users show no uid. */
+/** How many pages in a row may have nobody new: anonymized users have no uid. */
 const MAX_PAGES_WITHOUT_NEW = 100;
-/** So many pages are read over when users have gone, because that has moved the others to earlier pages. */
+/** How many pages are read again when users have gone, because the others have moved to earlier pages. */
 const MAX_PAGES_BACK = 10;
-/** So many users are remembered, to tell a page that repeats others. */
+/** How many users are remembered, to recognize a page that repeats others. */
 const MAX_KNOWN = 10_000;
 const REPEATED = 'its pages repeat, and it does not say that they are all';
 /** Half a minute of the documented rate limit. */
@@ -26,10 +26,10 @@ const FIND_PER_PAGE = 100;
 type ReadPage = (page: number, mayBeBehind: boolean) => Promise<ListedPage>;
 
 /**
- * All users, one after another; those that have a uid come once, among 10,000. Asks for a page only when the one before is
- * used up. Ends on the page that the service calls the last; where the service does not say, on an empty page, on one that
- * does not exist, and when pages repeat, because the service then does not know `page`.
- * @throws {@link UnexpectedResponseError} when it cannot tell whether it has come to all users
+ * All users, one after another; each uid comes once, among 10,000. Asks for a page only when the one before is
+ * used up. Ends on the page that the service calls the last; where the service does not say, on an empty page, on a page
+ * that does not exist, and when pages repeat, because the service then does not know `page`.
+ * @throws {@link UnexpectedResponseError} when it is unclear whether it has come to all users
  */
 export async function* iterateUsers(list: ReadPage): AsyncGenerator<DebateSpaceUser> {
   const walk = new Walk();
@@ -70,7 +70,7 @@ function goneBetween(before: UserPage, now: UserPage, size: number): number {
 
 /**
  * Looks for a user in the list.
- * @throws {@link PageLimitError} when the list goes on after `maxPages`
+ * @throws {@link PageLimitError} when the list continues after `maxPages`
  */
 export async function findInPages(
   uid: string,
@@ -96,13 +96,8 @@ export async function findInPages(
 }
 
 function tooMany(attempts: number): PageLimitError {
-  const message = `no such user on the first ${attempts} pages, and the list goes on: the service does not filter by uid; hint: give a higher maxPages, or walk users() yourself`;
-  return new PageLimitError(message, {
-    operation: 'findUser',
-    retryable: false,
-    outcome: 'unknown',
-    attempts,
-  });
+  const message = `no such user on the first ${attempts} pages, and the list continues: the service does not filter by uid; hint: give a higher maxPages, or walk users() yourself`;
+  return new PageLimitError(message, { operation: 'findUser', outcome: 'unknown', attempts });
 }
 
 /** How far a walk has come. */
@@ -149,14 +144,14 @@ class Walk {
 
   /**
    * @returns the number of the next page; `undefined` when this one was the last
-   * @throws {@link UnexpectedResponseError} when it cannot tell
+   * @throws {@link UnexpectedResponseError} when that is unclear
    */
   nextNumber(number: number, { page, follows }: ListedPage): number | undefined {
     const { users, nextPage = number + 1, totalPages = Infinity } = page;
     const isRepetition = this.#repetitions > 0;
     const isLast = follows === false || (nextPage <= number && number >= totalPages && !isRepetition);
     if (isLast) {
-      // Only a page that does not exist any more may be answered with another one.
+      // Only a page that no longer exists may be answered with another page.
       const isUncounted = this.#total === Infinity && page.page >= number;
       if (isRepetition && (this.#isShort || isUncounted)) throw this.incomplete(REPEATED);
       return undefined;
@@ -169,7 +164,7 @@ class Walk {
   }
 
   incomplete(problem: string): UnexpectedResponseError {
-    const message = `the user list cannot be read to its end: ${problem}; hint: walk it again later, and if that fails, too, ask the operator of the service`;
+    const message = `the user list cannot be read to its end: ${problem}; hint: walk it again later; if that fails, too, contact the operator of the service`;
     const attempts = this.#pagesRead;
     const details = { operation: 'listUsers', retryable: true, outcome: 'unknown', attempts } as const;
     return new UnexpectedResponseError(message, details);

@@ -1,7 +1,6 @@
 import {
   AuthenticationError,
   DebateSpaceRequestError,
-  ended,
   RateLimitedError,
   type DebateSpaceOperation,
 } from '../../errors.js';
@@ -24,7 +23,7 @@ export interface ServiceCall<T> extends Pick<HttpRequest, 'operation' | 'method'
   readonly hasSlot?: boolean;
   /**
    * Reads an answer.
-   * @param unknownBefore whether an earlier attempt of this call may have been carried out
+   * @param unknownBefore whether an earlier attempt of this call may have had its effect
    * @throws `DebateSpaceRequestError`
    */
   read(reply: HttpReply, unknownBefore: boolean): T;
@@ -91,7 +90,7 @@ export class ServiceClient {
         tokens.drop(scope, token);
         if (isRenewed) throw error;
         isRenewed = true;
-        throw ended(error, { retryable: true, repeat: 'immediately' });
+        throw error.endedWith({ retryable: true, repeat: 'immediately' });
       }
     };
     return withCombinedSignal([callerSignal, shutdownSignal], undefined, ({ signal }) =>
@@ -106,7 +105,7 @@ export class ServiceClient {
     signal: AbortSignal,
   ): Promise<void> {
     const { limiter, policy } = this.parts;
-    // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
+    // A request that starts just before the end of the call is cut off, and its effect is unknown.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
     const withinMs = priority === 'job' ? this.#jobWaitMs : leftMs - reservedMs;
     const maxPauseMs = priority === 'walk' ? totalMs : Infinity;
@@ -114,8 +113,8 @@ export class ServiceClient {
     if (!refusal) return;
     const { retryAfterMs } = refusal;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
-    const details = { operation, outcome: 'not-sent', attempts: 0, retryable: true } as const;
-    throw new RateLimitedError(message, { ...details, repeat: 'too-late', retryAfterMs });
+    const details = { operation, outcome: 'not-sent', attempts: 0, retryAfterMs } as const;
+    throw new RateLimitedError(message, { ...details, repeat: 'too-late' });
   }
 
   /** A failure to get a token is seen from the call that needs it: that call was not sent. */

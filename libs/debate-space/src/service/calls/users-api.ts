@@ -43,9 +43,9 @@ export class UsersApi {
   ) {}
 
   /**
-   * @param isJob whether {@link prepareErasure} has prepared it; then a user who is not found is no error
-   * @returns the status of the answer; of {@link NOT_FOUND} when the service does not know the user (any more)
-   * @throws {@link UserNotFoundError} when the service does not know the user
+   * @param isJob whether {@link prepareErasure} has prepared it; a user who is not found is then not an error
+   * @returns the status of the answer; of {@link NOT_FOUND} when the user is not found
+   * @throws {@link UserNotFoundError} when the user is not found
    */
   async erase(uid: string, mode: ErasureMode, signal?: AbortSignal, isJob = false): Promise<number> {
     const { operation, method, rest } = ERASURES[mode];
@@ -89,7 +89,7 @@ export class UsersApi {
 
   /**
    * Looks for a user in the list. All of its requests together are one call with one `http.totalTimeoutMs`.
-   * @throws {@link PageLimitError} when the list goes on after `maxPages`
+   * @throws {@link PageLimitError} when the list continues after `maxPages`
    */
   async find(uid: string, maxPages: number, signal?: AbortSignal): Promise<DebateSpaceUser | undefined> {
     const end = performance.now() + this.client.totalTimeoutMs;
@@ -102,9 +102,9 @@ export class UsersApi {
 const NO_USER = {
   verdict: 'refused',
   error: UserNotFoundError,
-  text: 'the service knows no such user',
+  text: 'the user is not found',
 } as const;
-/** Of the statuses 2xx, those that say that it is done; 202 promises it. */
+/** The 2xx that say that the user is erased. 202 only promises it. */
 const DONE: ReadonlySet<number> = new Set([200, 201, 204]);
 
 /**

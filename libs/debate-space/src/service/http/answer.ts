@@ -27,23 +27,21 @@ export function assertSuccess(
   const said: Said = { status, contradiction };
   const { verdict, error: ErrorClass, text, hint = '', outcome = 'refused' } = meaningOf(said, special);
   if (verdict === 'done') return;
-  const details = { operation, outcome, attempts: 1, status } as const;
-  const message = `${text} (${statusText(said)})${hint}`;
-  if (verdict === 'refused' || verdict === 'denied')
-    throw new ErrorClass(message, { ...details, retryable: false });
-  throw new ErrorClass(message, { ...details, retryable: true, repeat: 'later', retryAfterMs });
+  const later = { repeat: 'later', retryAfterMs } as const;
+  const isRefused = verdict === 'refused' || verdict === 'denied';
+  const details = { operation, outcome, status, ...(!isRefused && later) };
+  throw new ErrorClass(`${text} (${statusText(said)})${hint}`, details);
 }
 
 /** A 2xx that is not of the interface. Repeating may help: such answers come from whatever stands between. */
 export function unexpected({ operation, status }: HttpReply, problem: string): DebateSpaceRequestError {
   const message = `the service answered ${status}, ${problem}`;
-  const details = { operation, outcome: 'unknown', attempts: 1, status, retryable: true } as const;
-  return new UnexpectedResponseError(message, { ...details, repeat: 'later' });
+  return new UnexpectedResponseError(message, { operation, outcome: 'unknown', status, repeat: 'later' });
 }
 
 /**
  * The body of an answer that has to be JSON; `undefined` when it is empty.
- * @throws {@link UnexpectedResponseError} when it is none
+ * @throws {@link UnexpectedResponseError} when it is not JSON
  */
 export function jsonBody(reply: HttpReply): unknown {
   const value = parsed(reply.body);
@@ -52,7 +50,7 @@ export function jsonBody(reply: HttpReply): unknown {
   return value;
 }
 
-/** The body of an answer that may be anything; `undefined` when it is no JSON. A byte order mark does no harm. */
+/** The body of an answer that may be anything; `undefined` when it is not JSON. */
 export function parsed(body = ''): unknown {
   const text = body.trim();
   if (!/^[{["tfn\d-]/.test(text)) return undefined; // an exception costs more
@@ -87,7 +85,7 @@ export function strangerIn(reply: HttpReply): Contradiction | undefined {
   return isWebPage(reply.body, typeOf(reply)) ? 'a web page' : undefined;
 }
 
-/** XML is no web page, nor is JSON or plain text that is sent as `text/html`, as PHP does. */
+/** XML is not a web page. Neither is JSON or plain text that PHP sends as `text/html`. */
 function isWebPage(body: string, type: string): boolean {
   const start = body.trimStart().slice(0, SHORT_BYTES);
   if (PAGE.test(start.replace(BEFORE_CONTENT, ''))) return true;

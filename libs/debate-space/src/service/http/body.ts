@@ -26,7 +26,7 @@ const CHECKED_LENGTH = 64 * 1024;
 /**
  * The text of an answer's body: its codings are undone, and its charset is decoded, in the same way for every adapter.
  * @param header joins repeated headers with commas
- * @returns `undefined` when the body is no text that can be read
+ * @returns `undefined` when the body cannot be read as text
  * @throws an error with the code {@link TOO_LARGE}
  */
 export async function bodyText(
@@ -66,7 +66,7 @@ function textIn(bytes: Buffer, contentType = ''): string | undefined {
     const text = new TextDecoder(label).decode(bytes);
     return CONTROL.test(text.slice(0, CHECKED_LENGTH)) ? undefined : text;
   } catch {
-    return undefined; // there is no such charset
+    return undefined; // an unknown charset
   }
 }
 

@@ -21,7 +21,7 @@ export interface RawReply {
 
 export interface HttpReply extends Pick<HttpRequest, 'operation'> {
   readonly status: number;
-  /** `undefined` when it is no text that can be read. */
+  /** `undefined` when it cannot be read as text. */
   readonly body: string | undefined;
   /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
   header(name: string): string | undefined;
@@ -31,7 +31,7 @@ export interface HttpReply extends Pick<HttpRequest, 'operation'> {
   readonly clockSkewMs?: number;
 }
 
-/** Sends one request, follows no redirect, and takes every status. Rejects when there is no whole answer. */
+/** Sends one request, follows no redirect, and takes every status. Rejects without a whole answer. */
 export type Send = (request: HttpRequest, signal: AbortSignal) => Promise<RawReply>;
 
 /** The error of a sender that knows whether the request was sent. */

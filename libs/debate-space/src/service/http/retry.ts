@@ -3,7 +3,6 @@ import { fullJitter } from '../../jobs/circuit-breaker.js';
 import {
   AbortedError,
   DebateSpaceRequestError,
-  ended,
   TimeoutError,
   type DebateSpaceOperation,
   type DebateSpaceOutcome,
@@ -29,7 +28,7 @@ export type Priority = 'call' | 'walk' | 'job';
 export interface Attempt {
   /** Milliseconds until the end of the call, from now; `Infinity` for walks and jobs. */
   readonly leftMs: () => number;
-  /** Whether an earlier attempt of this call may have been carried out. */
+  /** Whether an earlier attempt of this call may have had its effect. */
   readonly unknownBefore: boolean;
 }
 
@@ -73,11 +72,11 @@ export async function retry<T>(
       const failed = error.repeat === 'too-late' && last ? late(last, error.retryAfterMs) : error;
       const { repeat, retryAfterMs = 0 } = failed;
       const mayRepeat = repeat === 'immediately' || (repeat === 'later' && priority !== 'job');
-      if (!mayRepeat || attempts >= maxAttempts) throw ended(failed, { attempts, outcome });
+      if (!mayRepeat || attempts >= maxAttempts) throw failed.endedWith({ attempts, outcome });
       const backoffMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MAX_DELAY_MS), retryAfterMs);
       delayMs = repeat === 'immediately' ? 0 : backoffMs;
       const isTooLong = priority === 'call' ? delayMs >= leftMs() : retryAfterMs > totalTimeoutMs;
-      if (isTooLong) throw ended(late(failed), { attempts, outcome });
+      if (isTooLong) throw late(failed).endedWith({ attempts, outcome });
       last = failed;
     }
   }
@@ -86,21 +85,14 @@ export async function retry<T>(
 /** No time is left for a request. If an earlier attempt failed, `retry` reports that failure instead. */
 export function tooLate(operation: DebateSpaceOperation): TimeoutError {
   const message = 'no request could be made within http.totalTimeoutMs';
-  const details = {
-    operation,
-    outcome: 'not-sent',
-    attempts: 0,
-    retryable: true,
-    repeat: 'too-late',
-  } as const;
-  return new TimeoutError(message, details);
+  return new TimeoutError(message, { operation, outcome: 'not-sent', attempts: 0, repeat: 'too-late' });
 }
 
 /** @param retryAfterMs of what there was no time for */
 function late(error: DebateSpaceRequestError, retryAfterMs?: number): DebateSpaceRequestError {
   if (error.repeat === 'later' && !(error instanceof TimeoutError))
     error.message += '; http.totalTimeoutMs leaves no time to try again';
-  return ended(error, { repeat: 'too-late', retryAfterMs: error.retryAfterMs ?? retryAfterMs });
+  return error.endedWith({ repeat: 'too-late', retryAfterMs: error.retryAfterMs ?? retryAfterMs });
 }
 
 function worse(one: DebateSpaceOutcome, other: DebateSpaceOutcome): DebateSpaceOutcome {

@@ -7,7 +7,7 @@ export class ServicePause {
 
   constructor(private readonly emit: Emit) {}
 
-  /** Milliseconds until the pause ends; 0 when there is none. */
+  /** Milliseconds until the pause ends; 0 without a pause. */
   get leftMs(): number {
     return Math.max(0, this.#until - performance.now());
   }

@@ -8,7 +8,7 @@ import {
   UnexpectedResponseError,
   type DebateSpaceOutcome,
   type DebateSpaceRequestError,
-  type RequestErrorDetails,
+  type AttemptDetails,
 } from '../../errors.js';
 
 /**
@@ -31,7 +31,7 @@ export type Contradiction = 'a web page' | 'an unreadable body' | 'success: fals
 /** What the service says of a user, or of an address, that it does not have. */
 export const NOT_FOUND: ReadonlySet<number> = new Set([404, 410]);
 
-export type ErrorClass = new (message: string, details: RequestErrorDetails) => DebateSpaceRequestError;
+export type ErrorClass = new (message: string, details: AttemptDetails) => DebateSpaceRequestError;
 
 /** What a status means, and the error of a call that ends with it. */
 export interface Meaning {
@@ -77,7 +77,7 @@ const STATUSES: StatusMeanings = {
   421: elsewhere('another server has received the request'),
   423: away('the service is locked'),
   425: away('the service is not ready for this'),
-  429: { verdict: 'busy', error: RateLimitedError, text: 'the service asks for fewer requests' },
+  429: { verdict: 'busy', error: RateLimitedError, text: 'the service requests fewer requests' },
   499: { ...away('the request was given up on its way'), ...UNKNOWN },
 };
 const DONE: Meaning = { verdict: 'done', error: UnexpectedResponseError, text: 'the service answered' };

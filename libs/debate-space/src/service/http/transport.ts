@@ -29,8 +29,7 @@ const HEADERS = {
 
 /**
  * One HTTP exchange, once, with no retry and no redirect. The error of an adapter holds the request with its keys and
- * tokens, so none leaves this file. The time-out and the abort work with every adapter, also with one that ignores its
- * signal.
+ * tokens, so it never leaves this file. The time-out and the abort also work when an adapter ignores its signal.
  */
 export class Transport {
   /** Loads what sends, which is needed with the first request only. */
@@ -44,7 +43,7 @@ export class Transport {
 
   /**
    * @param adapter default: undici, or axios's `http` adapter where there is a proxy for the address
-   * @param pause notes the pauses that the service asks for
+   * @param pause records the pauses that the service requests
    */
   constructor(timeoutMs: number, adapter?: HttpAdapter, pause?: ServicePause) {
     this.#timeoutMs = timeoutMs;
@@ -58,7 +57,7 @@ export class Transport {
   /**
    * @param limitMs an earlier end than the time-out, in milliseconds
    * @throws `DebateSpaceRequestError` when there is no whole answer
-   * @throws what an adapter throws by mistake, such as a `TypeError`: that is no failure of the network
+   * @throws the error of an adapter with a mistake in it, such as a `TypeError`
    */
   async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<HttpReply> {
     if (signal.aborted) throw aborted(request, 'not-sent');
@@ -137,28 +136,26 @@ function noAnswer(
   const reason = [cause.code, code].find(isCode) ?? 'UNKNOWN';
   const wasConnected = !NO_CONNECTION.test(reason) && !NO_TRUST.test(reason);
   const outcome = wasConnected && (!(error instanceof Unanswered) || error.sent) ? 'unknown' : 'not-sent';
-  const details = { operation, outcome, attempts: 1, reason } as const;
-  const later = { ...details, retryable: true, repeat: 'later' } as const;
+  const details = { operation, outcome, reason } as const;
+  const later = { ...details, repeat: 'later' } as const;
   if (timedOut || (code === 'ECONNABORTED' && !signal.aborted))
     return new TimeoutError('no whole answer in time', { ...later, reason: 'TIMEOUT' });
   if (signal.aborted) return aborted(request, outcome);
   if (reason === TOO_LARGE || message?.startsWith('maxContentLength') === true) {
     const problem = `the answer is larger than ${maxBytes / 1024} KiB`;
-    const tooLarge = { ...details, outcome: 'unknown', reason: 'TOO_LARGE', retryable: false } as const;
-    return new UnexpectedResponseError(problem, tooLarge);
+    return new UnexpectedResponseError(problem, { ...details, outcome: 'unknown', reason: 'TOO_LARGE' });
   }
   if (reason === 'INVALID_PROXY') {
     const problem = `no connection, the proxy of the environment is not a URL; hint: ${PROXY_HINT}`;
-    return new NetworkError(problem, { ...details, retryable: false });
+    return new NetworkError(problem, details);
   }
-  // axios and fetch say TypeError, too, when there is no connection; the cause, or axios's own code, tells.
+  // axios and fetch also throw a TypeError when there is no connection; its cause, or axios's own code, shows which it is.
   if (MISTAKES.test(cause.name ?? '') && code !== 'ERR_NETWORK') throw cause as Error;
   return new NetworkError(`no connection, or it broke (${reason})`, later);
 }
 
 function aborted({ operation }: HttpRequest, outcome: 'not-sent' | 'unknown'): AbortedError {
-  const details = { operation, outcome, attempts: 1, retryable: true, reason: 'ABORTED' } as const;
-  return new AbortedError('aborted', details);
+  return new AbortedError('aborted', { operation, outcome, retryable: true, reason: 'ABORTED' });
 }
 
 /** What an error was made of: axios wraps what it catches, and the wrapper holds the request with its keys. */

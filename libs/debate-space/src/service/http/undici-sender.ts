@@ -18,7 +18,7 @@ export class UndiciSender {
   readonly #pools = new Map<string, Pool>();
   readonly #closing = new AbortController();
 
-  /** @param timeoutMs how long a connection may take that nobody waits for any more */
+  /** @param timeoutMs how long a connection may take when its request has already ended */
   constructor(private readonly timeoutMs: number) {
     setMaxListeners(0, this.#closing.signal); // every connection listens
   }
@@ -49,7 +49,7 @@ export class UndiciSender {
     return pool;
   }
 
-  /** Closes every connection, also those that are being opened. */
+  /** Closes every connection, open or opening. */
   close(): void {
     this.#closing.abort();
     for (const pool of this.#pools.values()) void pool.destroy();
@@ -104,7 +104,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const headers = this.#headers;
     const data = Buffer.concat(this.#chunks, this.#bytes);
     const reply = { status: this.#status, data, header: (name: string) => headers[name] };
-    // undici frees the connection in an immediate of its own, which it asks for next. A request made before that would
+    // undici frees the connection in an immediate of its own, which it schedules next. A request made before that would
     // open another one.
     queueMicrotask(() => setImmediate(this.#settle.resolve, reply));
   }
