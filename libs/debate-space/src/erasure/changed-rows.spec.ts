@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ErasureRoom } from '#support/service/erasure-room.js';
 import { tableStorages, type TableStorage } from '#support/storages/table-storages.js';
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import { LiveSessionTable } from '../live-sessions/live-session-table.js';
 import { sweepExpired } from '../live-sessions/session-sweep.js';
 import { LogoutRepository } from '../logout/logout-repository.js';
@@ -137,7 +137,7 @@ class Scene {
     this.room = room;
     this.rival = new ErasureRoom(other, keys, 'other');
     [this.storage, this.run, this.rows] = [storage, run, rows];
-    const containment = new Containment((event) => void this.room.events.push(event));
+    const containment = new Containment(faultsTo((event) => void this.room.events.push(event)));
     this.logouts = new LogoutRepository(storage, room.keyring, HOUR_MS);
     this.sessions = new LiveSessionTable(storage, room.keyring, this.find, containment);
     this.watch = new StorageWatch(
@@ -285,7 +285,7 @@ class Scene {
     };
     const { signal } = new AbortController();
     const emit = (event: (typeof room.events)[number]): void => void room.events.push(event);
-    const containment = new Containment(emit);
+    const containment = new Containment(faultsTo(emit));
     for (let round = 0; round < 3; round += 1) {
       await room.work();
       for (const claim of (await storage.claim('logout', 100)).claims) {
