@@ -43,7 +43,7 @@ const frozen = <T>() => v.transform((value: T): Readonly<T> => Object.freeze(val
 const group = <E extends v.ObjectEntries>(entries: E, message = 'must be an object') =>
   v.pipe(
     v.strictObject(entries, ({ expected }) =>
-      expected === 'never' ? `is no such option; there are ${Object.keys(entries).join(', ')}` : message,
+      expected === 'never' ? `is not an option; the options are ${Object.keys(entries).join(', ')}` : message,
     ),
     frozen(),
   );

@@ -73,7 +73,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
     { session: { cookies: [{ name: 'session' }] } },
     'session.cookies.0.uid must be an array of { name, uid }',
   ],
-  [{ session: { cookies: [{ name: 'a', uid: () => 'u', key: 1 }] } }, 'session.cookies.0.key is no such'],
+  [{ session: { cookies: [{ name: 'a', uid: () => 'u', key: 1 }] } }, 'session.cookies.0.key is not an option'],
   [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
   [{ session: { expiry: true } }, 'session.expiry needs session.store'],
   [{ session: { graceMs: -1 } }, 'graceMs must be a whole number of milliseconds from 0 to 2147483647'],
@@ -96,9 +96,12 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   ],
   [{ http: { adapter: 'undici' } }, "http.adapter must be 'http', 'fetch' or a function"],
   [{ users: { listAuth: 'basic' } }, "users.listAuth must be 'bearer' or 'apiKey'"],
-  [{ apikey: 'x' }, 'apikey is no such option; there are apiKey, secretKey, applicationName, authUrl'],
-  [{ logout: { audiance: 'x' } }, 'logout.audiance is no such option; there are mode, algorithm, issuer'],
-  [{ name: 'youth' }, 'name is no such option'],
+  [{ apikey: 'x' }, 'apikey is not an option; the options are apiKey, secretKey, applicationName, authUrl'],
+  [
+    { logout: { audiance: 'x' } },
+    'logout.audiance is not an option; the options are mode, algorithm, issuer',
+  ],
+  [{ name: 'youth' }, 'name is not an option'],
 ];
 
 describe('the options', () => {
