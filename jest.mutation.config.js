@@ -7,7 +7,7 @@ export default {
   roots: ['<rootDir>/libs/debate-space/src'],
   testPathIgnorePatterns: ['/node_modules/', '/schematics/'], // of a test environment of its own
   reporters: ['default'],
-  testTimeout: 5_000, // a mutant that waits for ever fails a test, and does not count as killed by Stryker's own time limit
+  testTimeout: 20_000, // a mutant that waits for ever fails a test, and does not count as killed by Stryker's own time limit
   transform: {
     '^.+\\.ts$': [
       'ts-jest',

@@ -1,6 +1,7 @@
 // npm run test:all: everything that `npm test` leaves out, two parts at a time; what a part prints comes when it is over.
 // Arguments: the names of parts, to run these alone. `--nightly`: every NestJS on every Node.js, all kills, an hour of soak.
 import { spawn } from 'node:child_process';
+import { setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
 
 const { values, positionals } = parseArgs({
@@ -19,14 +20,14 @@ const jest = (config: string): readonly string[] => [
 ];
 const full = values.nightly ? ['--full'] : [];
 
-/** The longest ones first. Each is the command `npm run <name>`, without its build. */
+/** Each is the command `npm run <name>`, without its build. Those with kills and leases first: beside them nothing installs. */
 const parts: Readonly<Record<string, readonly string[]>> = {
-  'test:matrix': script('test-matrix', ...full),
-  'check:package': script('check-package'),
-  soak: script('soak', '--minutes', values.nightly ? '60' : '2'),
-  'test:rows': script('test-rows'),
   'test:slow': jest('jest.slow.config.js'),
+  'test:rows': script('test-rows'),
   'test:crash': script('test-crash', ...full),
+  soak: script('soak', '--minutes', values.nightly ? '60' : '2'),
+  'check:package': script('check-package'),
+  'test:matrix': script('test-matrix', ...full),
   'check:recipes': script('check-recipes'),
 };
 /** Measures: it runs when nothing else does. */
@@ -50,6 +51,8 @@ for (const part of Object.entries(alone).filter(isWanted)) await run(...part);
 async function run(name: string, args: readonly string[]): Promise<void> {
   const begun = performance.now();
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  // The installations beside it have time limits.
+  if (name === 'test:matrix' && child.pid !== undefined) setPriority(child.pid, 10);
   const printed: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => printed.push(data));
   const code = await new Promise((resolve) => child.on('close', resolve));

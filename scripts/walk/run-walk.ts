@@ -47,7 +47,8 @@ async function walkIn(
   result: Record<Finding['wrong'] | 'steps' | 'ends' | 'ms', number>,
 ): Promise<void> {
   const shrunk = new Set<string>();
-  for (let next = seed; result.steps < wanted; next += 1) {
+  const begin = path === undefined ? seedOf(seed, configuration) : seed;
+  for (let next = begin; result.steps < wanted; next += 1) {
     let first: Finding | undefined;
     const found: { failing?: Failing; isShrinking: boolean } = { isShrinking: false };
     let until = Infinity;
@@ -79,6 +80,11 @@ async function walkIn(
     if (outcome.failed && !found.failing) throw outcome.errorInstance;
     if (path !== undefined) return;
   }
+}
+
+/** Each configuration has walks of its own. */
+function seedOf(seed: number, { name }: Configuration): number {
+  return Array.from(name).reduce((mixed, char) => (Math.imul(mixed, 31) + char.charCodeAt(0)) >>> 1, seed);
 }
 
 function print(

@@ -56,6 +56,17 @@ it('each log line and message of docs/troubleshooting.md is in the sources', () 
   expect(parts.filter((part) => !isOurs(part))).toEqual([]);
 });
 
+it('each warning and error of the event log is in docs/troubleshooting.md', () => {
+  const log = readFileSync(new URL('module/event-log.ts', library), 'utf8');
+  const lines = [...log.matchAll(/(?:\[|#once\()\s*'(?:warn|error)',\s*([`'])(.*?)\1/gs)].map(
+    ([, , line = '']) => line,
+  );
+  expect(lines.length).toBeGreaterThan(15);
+  const page = pageOf('docs/troubleshooting.md');
+  const parts = lines.flatMap((line) => line.split(/\$\{[^}]*\}?|; hint:.*/s).map((part) => part.trim()));
+  expect(parts.filter((part) => part.length >= 16 && !page.includes(part))).toEqual([]);
+});
+
 it('docs/options.md has the options that the plugin takes, and no others', () => {
   interface Schema {
     readonly entries?: Readonly<Record<string, Schema>>;

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import { createPool } from 'mysql2/promise';
 import * as plugin from 'nestjs-debate-space';
 import * as mysql from 'nestjs-debate-space/mysql';
 import * as postgres from 'nestjs-debate-space/postgres';
@@ -10,26 +10,19 @@ import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import type { Pool } from 'pg';
 import { logInTo } from '#support/browser/browser.js';
 import { fencesOf, pageOf, runRecipe } from '#support/docs-snippets.js';
-import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
-import {
-  postgresPool,
-  postgresServer,
-  startPostgres,
-  type RunningPostgres,
-} from '#support/servers/postgres.js';
+import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from '#support/servers/postgres.js';
+import { tableStorages } from '#support/storages/table-storages.js';
 import { scenario } from '#support/hosts/scenario.js';
 import { using } from '#support/service/service.js';
 import type { SessionHost } from '#support/hosts/session-host.js';
 import { destroySession } from '#support/hosts/session-jobs.js';
-import { openDriver } from '../../libs/debate-space/src/storage/sqlite-file.js';
 import { erasureId, type Storage } from '../../libs/debate-space/src/storage/storage.js';
 
 const { postgresStorage } = postgres;
 const { mysqlStorage } = mysql;
-const page = pageOf('docs/storage.md');
 const scene = scenario();
 type Rows = readonly Readonly<Record<string, unknown>>[];
-type Run = (sql: string) => Promise<unknown>;
 
 function temporaryFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'docs-storage-'));
@@ -82,96 +75,69 @@ async function fill(storage: Storage): Promise<void> {
   if (erasure) await storage.finishErasure(erasure, 'erased', 1, '{}');
 }
 
-/** @param dated writes `to_timestamp` of Postgres in the words of another database */
-async function lookInto(storage: Storage, run: Run, dated = (sql: string) => sql): Promise<void> {
-  await fill(storage);
-  const [waiting, why, lists, pauses, retry, remove, ...others] = statementsOf('docs/runbook.md').map(dated);
-  expect(others).toEqual([]);
-  const rowsOf = async (sql = ''): Promise<Rows> => (await run(sql)) as Rows;
-  const counted = (rows: Rows) =>
-    rows.map(({ kind, state, cause, jobs }) =>
-      [kind, state, ...(cause === undefined ? [] : [cause]), jobs].map(String).join(' '),
-    );
-  const found = await rowsOf(waiting);
-  expect(counted(found).toSorted()).toEqual(['erasure waiting 1', 'logout parked 1', 'logout waiting 1']);
-  const [{ oldest = '' } = {}] = found;
-  expect(new Date(oldest as string).getFullYear()).toBe(new Date().getFullYear());
-  expect(counted(await rowsOf(why)).toSorted()).toEqual(['logout parked 401 1', 'logout waiting 503 1']);
-  const [list] = await rowsOf(lists);
-  expect({ ...list, not_done: Number(list?.not_done) }).toMatchObject({
-    name: 'case-1',
-    total: 2,
-    users_erased: 1,
-    not_done: 1,
-    complete: 1,
-  });
-  expect(await rowsOf(pauses)).toMatchObject([{ id: 'my-app/logout-paused-until' }]);
+const dates: Readonly<Record<string, (sql: string) => string>> = {
+  SQLite: (sql) => sql.replaceAll(/to_timestamp\((.*?) \/ 1000\)/g, `datetime($1 / 1000, 'unixepoch')`),
+  MariaDB: (sql) => sql.replaceAll('to_timestamp(', 'FROM_UNIXTIME('),
+  Postgres: (sql) => sql,
+};
+for (const kind of tableStorages.filter(({ name }) => name in dates))
+  kind.describe(`with ${kind.name}, the statements of the runbook`, () => {
+    afterAll(() => kind.stop());
 
-  await run(retry ?? '');
-  const [logout] = await storage.listLogouts('waiting', 2);
-  expect(logout?.dueAt).toBe(logout?.since);
-  await run(remove ?? '');
-  expect((await storage.logoutsOf(['1', '2', '3'])).map(({ state }) => state).toSorted()).toEqual([
-    'parked',
-    'waiting',
-  ]);
-}
+    it('show what waits and why, and change what may be changed', async () => {
+      const storage = await opened(await kind.engine());
+      await fill(storage);
+      const statements = statementsOf('docs/runbook.md').map(dates[kind.name] ?? String);
+      expect(statements).toHaveLength(6);
+      const [waiting, why, lists, pauses, retry, remove] = statements;
+      const rowsOf = async (sql = ''): Promise<Rows> => (await kind.run?.(sql)) ?? [];
+      const told = async (sql: string | undefined, names: readonly string[]): Promise<string[]> =>
+        (await rowsOf(sql)).map((row) => names.map((name) => String(row[name])).join(' ')).toSorted();
+      expect(await told(waiting, ['kind', 'state', 'jobs'])).toEqual([
+        'erasure waiting 1',
+        'logout parked 1',
+        'logout waiting 1',
+      ]);
+      const [{ oldest = '' } = {}] = await rowsOf(waiting);
+      expect(new Date(oldest as string).getFullYear()).toBe(new Date().getFullYear());
+      expect(await told(why, ['state', 'cause', 'jobs'])).toEqual(['parked 401 1', 'waiting 503 1']);
+      const counts = ['name', 'total', 'users_erased', 'not_done', 'complete'];
+      expect(await told(lists, counts)).toEqual(['case-1 2 1 1 1']);
+      expect(await told(pauses, ['id'])).toEqual([expect.stringMatching(/^my-app.*\/logout-paused-until$/)]);
 
-describe('the pages about storages', () => {
-  it('say what each storage promises, word by word', () => {
-    const functions = { query: () => Promise.resolve([]), transaction: () => Promise.reject(new Error()) };
-    const engines = [
-      plugin.memoryStorage(),
-      sqliteStorage({ path: '' }),
-      postgresStorage(functions),
-      mysqlStorage(functions),
-    ];
-    for (const { guarantee } of engines) expect(page).toContain(`| ${guarantee} `);
+      await rowsOf(retry);
+      const [logout] = await storage.listLogouts('waiting', 2);
+      expect(logout?.dueAt).toBe(logout?.since);
+      await rowsOf(remove);
+      const left = (await storage.logoutsOf(['1', '2', '3'])).map(({ state }) => state);
+      expect(left.toSorted()).toEqual(['parked', 'waiting']);
+    });
   });
 
-  it('say how to look into SQLite, and what to change', async () => {
-    const path = temporaryFile();
-    const storage = await opened(sqliteStorage({ path }));
-    const driver = await openDriver(path);
-    scene.afterwards(() => driver.close());
-    const run: Run = (sql) => Promise.resolve(driver.prepare(sql)).then((statement) => statement.all());
-    await lookInto(storage, run, (sql) =>
-      sql.replaceAll(/to_timestamp\((.*?) \/ 1000\)/g, `datetime($1 / 1000, 'unixepoch')`),
-    );
-  });
+it('docs/storage.md says what each storage promises, word by word', () => {
+  const functions = { query: () => Promise.resolve([]), transaction: () => Promise.reject(new Error()) };
+  const engines = [
+    plugin.memoryStorage(),
+    sqliteStorage({ path: '' }),
+    postgresStorage(functions),
+    mysqlStorage(functions),
+  ];
+  for (const { guarantee } of engines) expect(pageOf('docs/storage.md')).toContain(`| ${guarantee} `);
 });
 
-postgresServer.describe('with Postgres, the pages about storages', () => {
-  let server: RunningPostgres;
-  let pool: Pool;
-  beforeAll(async () => {
-    server = await startPostgres();
-    pool = postgresPool(server);
-  });
-  afterAll(async () => {
-    await pool.end();
-    await server.stop();
-  });
-
-  it('say how to look into the tables, and what to change', async () => {
-    await lookInto(
-      await opened(postgresStorage({ pool })),
-      async (sql) => (await pool.query<object>(sql)).rows,
-    );
-  });
-
-  it('open the storage, by the migration for TypeORM and the grants, to a role that may not create tables', async () => {
+postgresServer.describe('the migration for TypeORM and the grants of docs/storage.md', () => {
+  it('open the storage to a role that may not create tables', async () => {
+    const server = await startPostgres();
+    const pool = postgresPool(server);
+    const ofRole = postgresPool({ ...server, user: 'my_app' });
+    scene.afterwards(() => Promise.all([pool.end(), ofRole.end()]).then(() => server.stop()));
     const { DebateSpace1760000000000: Migration } = runRecipe('debate-space.migration.ts', {
       'nestjs-debate-space/postgres': postgres,
     }) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
     if (!Migration) throw new Error('the recipe has no migration');
     await new Migration().up(pool);
-    await new Migration().up(pool);
     await pool.query('CREATE ROLE my_app LOGIN');
     for (const grant of statementsOf('docs/storage.md')) await pool.query(grant);
-
-    const ofRole = postgresPool({ ...server, user: 'my_app' });
-    scene.afterwards(() => ofRole.end());
     await fill(await opened(postgresStorage({ pool: ofRole, schema: 'app', migrate: false })));
     await new Migration().down(pool);
     const { rows } = await pool.query(`SELECT 1 FROM pg_tables WHERE schemaname = 'app'`);
@@ -179,30 +145,14 @@ postgresServer.describe('with Postgres, the pages about storages', () => {
   });
 });
 
-mariadbServer.describe('with MariaDB, the pages about storages', () => {
-  let server: RunningMariadb;
-  let pool: MysqlPool;
-  beforeAll(async () => {
-    server = await startMariadb();
-    pool = createPool(server.uri);
-  });
-  afterAll(async () => {
-    await pool.end();
-    await server.stop();
-  });
-
-  it('say how to look into the tables, and what to change', async () => {
-    await lookInto(
-      await opened(mysqlStorage({ pool })),
-      async (sql) => (await pool.query(sql))[0],
-      (sql) => sql.replaceAll('to_timestamp(', 'FROM_UNIXTIME('),
-    );
-  });
-
-  it('create and drop the tables by the migration for Knex', async () => {
+mariadbServer.describe('the migration for Knex', () => {
+  it('creates and drops the tables', async () => {
+    const server = await startMariadb();
+    const pool = createPool(server.uri);
+    scene.afterwards(() => pool.end().then(() => server.stop()));
     const { up, down } = runRecipe('debate-space.knex-migration.ts', {
       'nestjs-debate-space/mysql': mysql,
-    }) as Record<'up' | 'down', (knex: { raw: Run }) => Promise<void>>;
+    }) as Record<'up' | 'down', (knex: { raw: (sql: string) => Promise<unknown> }) => Promise<void>>;
     const knex = { raw: (sql: string) => pool.query(sql) };
     await up(knex);
     await fill(await opened(mysqlStorage({ pool, prefix: 'app_', migrate: false })));

@@ -209,11 +209,11 @@ describe('session.expiry', () => {
     const steps: string[] = [];
     const seen = new Latch();
     const storage = replacing(memoryStorage(), (memory) => ({
-      seen: async (...args) => {
+      registerSession: async (...args) => {
         seen.open();
         await pause(300);
         steps.push('stored');
-        return memory.seen(...args);
+        return memory.registerSession(...args);
       },
       close: () => {
         steps.push('closed');
@@ -230,8 +230,8 @@ describe('session.expiry', () => {
   it('nothing is stored of a session without the option', async () => {
     const written: string[] = [];
     const storage = replacing(memoryStorage(), (memory) => ({
-      seen: (...args) => memory.seen(...args).finally(() => written.push('seen')),
-      gone: (...args) => memory.gone(...args).finally(() => written.push('gone')),
+      registerSession: (...args) => memory.registerSession(...args).finally(() => written.push('seen')),
+      endSession: (...args) => memory.endSession(...args).finally(() => written.push('gone')),
     }));
     const host = await start(new session.MemoryStore(), storage, { expiry: false });
     await (await logInTo(host, 'alice')).post('/act');

@@ -84,7 +84,7 @@ export type DebateSpaceEvent =
       readonly hint: string;
     }
   /**
-   * What the storage had accepted is gone: logouts and erasures that waited, receipts, history. Once in each process that
+   * The storage has lost its rows: logouts and erasures that waited, receipts, history. Once in each process that
    * notices it; {@link DebateSpaceHealth} reports `degraded` until the process restarts.
    */
   | {

@@ -302,6 +302,8 @@ export const scenes: readonly Row[] = [
     [],
     async (on) => {
       const guest = await on.enter();
+      on.on('visit', ({ session }) => Object.assign(session, { basket: 1 }));
+      await guest.request('visit');
       const both = new Latch(2);
       on.on('in', async (handler) => {
         both.open();

@@ -14,9 +14,6 @@ export type Turns = readonly [turn: () => Promise<void>, finish: () => void];
 
 export class Guest implements Visit {
   had: string | undefined;
-  loggedInAt: number | undefined;
-  handledAt: number | undefined;
-  answeredAt: number | undefined;
   readonly entered = new Latch();
   /** Passed when the handler has returned and the response is closed. */
   readonly left = new Latch(2);
@@ -37,7 +34,6 @@ export class Guest implements Visit {
   async handle(hand: Hand, desk: Desk): Promise<void> {
     this.had = hand.user;
     void hand.closed.then(() => {
-      this.answeredAt = performance.now();
       this.left.open();
       this.turns?.[1]();
     });
@@ -50,7 +46,6 @@ export class Guest implements Visit {
         await this.turns?.[0]();
       }
     } finally {
-      this.handledAt = performance.now();
       this.left.open();
     }
   }
@@ -59,9 +54,7 @@ export class Guest implements Visit {
     const sids = (): Promise<readonly string[]> => desk.sidsOf(this.login ?? this.had);
     switch (act) {
       case 'log in':
-        await hand['log in'](this.login ?? ''); // passport regenerates the session first
-        this.loggedInAt = performance.now();
-        return undefined;
+        return hand['log in'](this.login ?? '');
       case 'end all':
         return desk.destroy(await sids());
       case 'end others':

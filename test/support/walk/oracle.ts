@@ -24,7 +24,7 @@ export interface View {
   readonly rows: ReadonlyMap<string, string>;
 }
 
-/** A request, as its handler and its browser saw it. Times by `performance.now()`. */
+/** A request, as its handler and its browser saw it. */
 export interface Visit {
   readonly browser: number;
   readonly instance: number;
@@ -33,9 +33,6 @@ export interface Visit {
   readonly login: string | undefined;
   /** Who was logged in when the handler began. */
   readonly had: string | undefined;
-  readonly loggedInAt: number | undefined;
-  readonly handledAt: number | undefined;
-  readonly answeredAt: number | undefined;
   /** Whether its client went away before the handler acted. */
   readonly isGone: boolean;
 }
@@ -57,8 +54,6 @@ export interface Due {
 export const SHORT_MS = 2_000;
 /** `Expires` of a cookie names a whole second: the browser forgets it up to a second before the session runs out. */
 const EARLY_MS = 1_000;
-/** `session.graceMs` is 500: answers that are further apart than half of it may be more than that apart for the plugin. */
-const APART_MS = 250;
 const WIDE: readonly Act[] = ['end all', 'end others', 'end target'];
 const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
 const LEAVING: readonly Act[] = [...DESTROYING, 'remove user', 'clear cookie'];
@@ -171,21 +166,8 @@ export class Oracle {
       if (isDestroyed) due.must += 1;
       else may();
     } else if (isKept && leaving.length > 0) {
-      // Allowance: the answer that logged the browser out came before the login: in between it was logged out. Rule 4: its
-      // end is recorded before that answer leaves. Also when the answers are further apart than the grace, or when
-      // instances, which share nothing for that, serve the two.
-      const isBetween = leaving.some((leave) =>
-        renewing.some(
-          (renew) =>
-            (leave.handledAt ?? 0) < (renew.loggedInAt ?? Infinity) ||
-            (renew.answeredAt ?? 0) - (leave.answeredAt ?? 0) > APART_MS,
-        ),
-      );
-      // Allowance: a login that saves its old session back looks like a request that only saves it back.
-      const isSameSession = renewing.every(({ acts }) => !acts.includes('regenerate'));
-      // docs/sessions.md, edge cases: destroyed without waiting, and saved back by its own request.
-      const isBack = leaving.some((visit) => isSavedBack(uid, visit, { before, after }));
-      if (isBetween || isSameSession || isAcross || isBack) may();
+      // session-endings.md, rule 6: one has left the session, and the other one has renewed it.
+      may();
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
       // With shared live sessions both do if one has seen the session in the store after the other's end: the answers of

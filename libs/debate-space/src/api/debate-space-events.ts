@@ -2,13 +2,18 @@ import { Observable, type Subject, type Observer, type Subscription, type Unsubs
 import { Containment } from '../async/containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 
-/** The events of this application. Injectable. */
+/**
+ * The events of this application. Injectable.
+ *
+ * @example
+ * events.events$.subscribe(({ type }) => metrics.increment(`debate_space.${type}`));
+ */
 export class DebateSpaceEvents {
   /**
-   * Hot: a subscriber sees what comes after it has subscribed. Completes when the app has shut down. A direct subscriber
-   * that throws is an event `fault`, and does not end the process. Behind `pipe`, RxJS reports what a subscriber throws as
-   * an uncaught exception, and what an operator throws, too, unless the subscriber has an `error` callback: give it one,
-   * and catch errors in its `next`.
+   * Hot: a subscriber gets the events that come after it has subscribed. Completes when the app has shut down. An error of a
+   * direct subscriber becomes an event `fault`, and does not end the process. Behind `pipe`, RxJS reports errors of a
+   * subscriber as uncaught exceptions, and errors of operators, too, unless the subscriber has an `error` callback: give it
+   * one, and catch errors in its `next`.
    */
   readonly events$: Observable<DebateSpaceEvent>;
 
@@ -27,11 +32,11 @@ interface SubscriberLike {
 
 /**
  * An observable whose direct subscribers may throw: RxJS reports that as an uncaught exception, which ends the host's
- * process. What subscribers behind operators throw, such as after `pipe`, RxJS reports itself.
+ * process. RxJS itself reports the errors of subscribers behind operators, such as after `pipe`.
  */
 export class ContainedObservable<T> extends Observable<T> {
   readonly #containment: Containment;
-  /** For the report that a subscriber has failed: one that fails there, too, would be told so without end. */
+  /** For the report of a failed subscriber: a subscriber that fails with the report, too, would be reported endlessly. */
   readonly #unreported = new Containment(() => undefined);
 
   constructor(containment: Containment, events: Observable<T>) {
@@ -56,7 +61,7 @@ export class ContainedObservable<T> extends Observable<T> {
         this.#containment.run(SUBSCRIBER, () => given.complete?.());
       },
     });
-    // Otherwise its end would not end the subscription.
+    // Otherwise unsubscribing the observer would not end the subscription.
     if (isSubscriber(given)) given.add(subscription);
     return subscription;
   }

@@ -4,7 +4,7 @@ import type { ServicePause } from '../service/http/service-pause.js';
 import type { StorageWatch } from '../storage/storage-watch.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
-/** `degraded`: somebody should look; a service that is away is no more than that. `down`: this app does not do its part. */
+/** `degraded`: somebody should look, for example because the service is away. `down`: this app does not do its work. */
 export type HealthState = 'up' | 'degraded' | 'down';
 
 /** The result of `check()`. */
@@ -44,6 +44,9 @@ const NO_PROBLEMS: ErasureProblems = { parked: 0, overdueMs: undefined };
 
 /**
  * Whether this app stores and executes logouts and erasures. Sends no request to the service. Injectable.
+ *
+ * @example
+ * const { state, problems } = await app.get(DebateSpaceHealth).check();
  */
 export class DebateSpaceHealth {
   readonly #parts: HealthParts;

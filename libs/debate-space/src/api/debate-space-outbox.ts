@@ -54,7 +54,12 @@ const MAX_LISTED = 1000;
 const STORAGE_TIMEOUT_MS = 5_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The logouts that wait, for operators. Injectable. */
+/**
+ * The logouts that wait, for operators. Injectable.
+ *
+ * @example
+ * const { pending, parked } = await app.get(DebateSpaceOutbox).stats();
+ */
 export class DebateSpaceOutbox {
   readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
@@ -93,8 +98,8 @@ export class DebateSpaceOutbox {
   }
 
   /**
-   * The parked logouts, the longest parked first. Those that this process keeps in memory, because the storage did not take
-   * them, come before all others; while the storage cannot be read, they are all that is returned.
+   * The parked logouts, the longest parked first. Logouts that this process keeps in memory, because the storage did not take
+   * them, come before all others; while the storage cannot be read, only they are returned.
    * @param page `limit`: 1 to 1000, default 100; `skip`: how many to leave out, default 0
    * @throws {InvalidArgumentError} before anything is read
    * @throws {StorageError} when the storage cannot be read, and no parked logout is in memory
@@ -112,8 +117,8 @@ export class DebateSpaceOutbox {
   }
 
   /**
-   * What happened to this user's logouts: those that wait, and those that are finished for as long as `logout.historyRetentionMs`.
-   * The earliest end first. They are found by the keys in `storageKey`: those that came under another one are not.
+   * The logouts of this user with their states, the earliest end first: all that wait, and the finished ones for
+   * `logout.historyRetentionMs`. A logout that was stored under a key that is not in `storageKey` is not found.
    * @throws {InvalidUidError}
    */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
@@ -154,7 +159,7 @@ export class DebateSpaceOutbox {
     return { ...stats, drained: isDone && stats.unreadableMs === undefined };
   }
 
-  /** Gives up a parked logout. @returns whether there was one of this id */
+  /** Discards a parked logout: it is never sent. @returns whether there was one of this id */
   async discard(id: string): Promise<boolean> {
     return this.#parts.logouts.discard(id);
   }

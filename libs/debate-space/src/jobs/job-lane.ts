@@ -15,7 +15,7 @@ const RETRY_MS = 1_000;
 /** @param where the kind of job, or `jobs` for the upkeep of all */
 export type OnFault = (where: string, error: unknown) => void;
 
-/** What a lane works on. */
+/** The kind of jobs of a lane, and how one of them is executed. */
 export interface JobWork {
   readonly storage: Pick<Storage, 'claim' | 'renew' | 'giveBack'>;
   readonly kind: JobKind;

@@ -62,8 +62,8 @@ describe('a live session', () => {
   it('is written when it is new, and again when its date has moved by a minute or to an earlier time', async () => {
     const { storage, one } = await instances();
     const dates: number[] = [];
-    const seen = storage.seen.bind(storage);
-    storage.seen = (session, expiresAt, ...rest) => {
+    const seen = storage.registerSession.bind(storage);
+    storage.registerSession = (session, expiresAt, ...rest) => {
       dates.push(expiresAt);
       return seen(session, expiresAt, ...rest);
     };
@@ -77,7 +77,7 @@ describe('a live session', () => {
   it('is written once in a minute, also when there are more than ten thousand', async () => {
     const { storage, one } = await instances();
     let writes = 0;
-    storage.seen = () => Promise.resolve((writes += 1) > 0);
+    storage.registerSession = () => Promise.resolve((writes += 1) > 0);
     for (let round = 0; round < 3; round += 1)
       for (let n = 0; n < 20_000; n += 1) one.seen(`s-${n}`, 'alice', Date.now() + HOUR);
     await one.idle();
@@ -95,12 +95,12 @@ describe('a live session', () => {
 
   it('is a fault while the storage is away, and is written with the next request', async () => {
     const { storage, one, faults } = await instances();
-    const seen = storage.seen.bind(storage);
-    storage.seen = () => Promise.reject(new StorageError('away'));
+    const seen = storage.registerSession.bind(storage);
+    storage.registerSession = () => Promise.reject(new StorageError('away'));
     one.seen('s', 'alice', Date.now() - HOUR);
     await one.idle();
     expect(faults).toEqual(['live sessions']);
-    storage.seen = seen;
+    storage.registerSession = seen;
     one.seen('s', 'alice', Date.now() - HOUR);
     await one.idle();
     expect(await storage.dueSessions(10)).toHaveLength(1);
@@ -154,10 +154,10 @@ describe('the end of a session', () => {
     const { storage, one, expired, sweep } = await instances();
     one.seen('s', 'alice', Date.now() - HOUR);
     await one.idle();
-    const gone = storage.gone.bind(storage);
-    storage.gone = () => Promise.reject(new StorageError('away'));
+    const gone = storage.endSession.bind(storage);
+    storage.endSession = () => Promise.reject(new StorageError('away'));
     await expect(one.end('s', 'alice', logout('first'))).rejects.toThrow('away');
-    storage.gone = gone;
+    storage.endSession = gone;
     one.seen('another', 'bob', Date.now() + HOUR);
     await one.idle();
     await sweep();

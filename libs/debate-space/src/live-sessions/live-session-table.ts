@@ -98,7 +98,7 @@ export class LiveSessionTable implements LiveSessions {
     return this.#order.run(sid, async () => {
       try {
         const aliveMs = performance.now() - aliveAt;
-        const isFirst = await this.#storage.gone(this.#rowOf({ sid, uid }), logout, undefined, aliveMs);
+        const isFirst = await this.#storage.endSession(this.#rowOf({ sid, uid }), logout, undefined, aliveMs);
         await this.#forgetFormer(sid, uid);
         return isFirst;
       } catch (error) {
@@ -116,7 +116,7 @@ export class LiveSessionTable implements LiveSessions {
 
   /** A sweep has found a session that has expired. @returns whether this process is to report it, as it has stored */
   async endExpired(session: DueSession, logout: NewLogout): Promise<boolean> {
-    return this.#storage.gone(session, logout, session.token);
+    return this.#storage.endSession(session, logout, session.token);
   }
 
   /** Resolves when nothing is being written. */
@@ -127,17 +127,18 @@ export class LiveSessionTable implements LiveSessions {
   async #register(sid: string, uid: string, { expiresAt, intervalMs }: Registered): Promise<true> {
     const row = this.#rowOf({ sid, uid });
     const liveMs = expiresAt + intervalMs - Date.now();
-    if (await this.#storage.seen(row, expiresAt, liveMs)) return true;
+    if (await this.#storage.registerSession(row, expiresAt, liveMs)) return true;
     // It ended a moment ago. This request may have been under way then, or the user has logged in again.
     const found = await this.#find(sid);
-    if (found.some((each) => each.uid === uid)) await this.#storage.seen(row, expiresAt, liveMs, true);
+    if (found.some((each) => each.uid === uid))
+      await this.#storage.registerSession(row, expiresAt, liveMs, true);
     else this.#registered.delete(keyOf(sid, uid));
     return true;
   }
 
   async #forget(sid: string, uid: string): Promise<void> {
     const isForgotten = await this.#contained(async () => {
-      await this.#storage.gone(this.#rowOf({ sid, uid }), undefined);
+      await this.#storage.endSession(this.#rowOf({ sid, uid }), undefined);
       await this.#forgetFormer(sid, uid);
       return true;
     });
@@ -147,7 +148,7 @@ export class LiveSessionTable implements LiveSessions {
   /** A session that was registered before the storage key changed has a row under the former key. */
   async #forgetFormer(sid: string, uid: string): Promise<void> {
     for (const id of this.#keyring.hashes('session', sid, uid).slice(1))
-      await this.#storage.gone({ id, subject: '', sealed: '' }, undefined);
+      await this.#storage.endSession({ id, subject: '', sealed: '' }, undefined);
   }
 
   #rowOf({ sid, uid }: UserSession): LiveSession {

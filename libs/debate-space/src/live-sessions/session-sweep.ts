@@ -53,7 +53,7 @@ async function lookAt(due: DueSession, context: SweepContext): Promise<void> {
   const session = sessions.open(due);
   if (!session) {
     emit({ type: 'record-unverified', record: 'live session' });
-    await storage.gone(due, undefined, due.token);
+    await storage.endSession(due, undefined, due.token);
     return;
   }
   const { sid, uid } = session;

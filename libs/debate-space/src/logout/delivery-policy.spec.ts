@@ -24,7 +24,7 @@ describe('the delivery policy', () => {
     [{ status: 307, contradiction: 'a web page' }, true, 'redirect is never followed; .*authUrl'],
     [{ status: 404 }, true, 'check applicationName and authUrl'],
     [{ status: 404, contradiction: 'a web page' }, true, 'check applicationName and authUrl'],
-    [{ status: 405 }, true, 'no POST; check authUrl'],
+    [{ status: 405 }, true, 'not accept POST; check authUrl'],
     ...[407, 408, 421, 423, 425, 499].map((status): Row => [{ status }, true, STRANGER]),
     ...[200, 400, 401, 403, 413, 422].map((status): Row => [
       { status, contradiction: 'a web page' },

@@ -9,17 +9,17 @@ import {
 } from '../service/http/status-table.js';
 import type { Claim } from '../storage/storage.js';
 
-/** What came of one attempt at delivery. */
+/** The result of one attempt at delivery. */
 export interface DeliveryAnswer {
   /** HTTP status; absent when no whole answer came. */
   readonly status?: number;
   /** Why the body says that the logout did not happen. */
   readonly contradiction?: Contradiction | undefined;
-  /** Why not, such as `ECONNREFUSED` or `TIMEOUT`. */
+  /** Why no answer came, such as `ECONNREFUSED` or `TIMEOUT`. */
   readonly reason?: string;
-  /** Whether it failed on this side, before anything was sent: the service has no part in it. */
+  /** Whether it failed on this side, before anything was sent. */
   readonly local?: boolean;
-  /** Whether it was broken off because the app shuts down: no attempt at all. */
+  /** Whether the shutdown of the app interrupted it: it does not count as an attempt. */
   readonly aborted?: boolean;
   readonly retryAfterMs?: number;
   /** The service's clock minus this one's, in milliseconds. */
@@ -44,8 +44,8 @@ const MAX_REJECTIONS = 3;
 const CLOCK_TOLERANCE_MS = 30_000;
 
 /**
- * What to do after an attempt. Back-Channel Logout 1.0, section 2.5: retransmit only what may be a recoverable failure,
- * after a delay.
+ * Decides what follows an attempt. Back-Channel Logout 1.0, section 2.5: retransmit after a delay, and only if the failure may be
+ * recoverable.
  * @param job how far delivery had come *before* this attempt
  * @param random a number from 0 to 1
  */
@@ -110,7 +110,7 @@ export function hintFor(answer: DeliveryAnswer): string {
   if (status >= 300 && status < 400)
     return 'a redirect is never followed; give the address it leads to as authUrl';
   if (NOT_FOUND.has(status)) return 'there is no such logout route; check applicationName and authUrl';
-  if (status === 405) return 'the address takes no POST; check authUrl';
+  if (status === 405) return 'the address does not accept POST; check authUrl';
   if (verdict !== 'refused') return 'something else than the service answers; check authUrl';
   if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {
     return `the clocks differ by ${Math.round(Math.abs(clockSkewMs) / 1000)} s; set this machine's clock`;

@@ -157,7 +157,7 @@ export class LogoutRepository {
     }));
   }
 
-  /** What happened to a user's logouts, the earliest end first. */
+  /** The logouts of a user with their states, the earliest end first. */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
     const jobs = await this.#storage.logoutsOf(this.#keyring.hashes('logout', uid));
     const since = Date.now() - this.#historyRetentionMs;

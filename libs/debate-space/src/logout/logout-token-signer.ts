@@ -21,7 +21,7 @@ export interface LogoutTokenOptions {
  * 1.0, section 2.4.
  */
 export class LogoutTokenSigner {
-  /** Loads what signs, which is needed with the first token only. */
+  /** Loads `jose` with the first token: an app that logs nobody out does not need it. */
   readonly load = lazy(() => import('jose'));
   readonly #options: LogoutTokenOptions;
   /** Imported once, for as long as the key stays the same. */
@@ -68,7 +68,7 @@ export class LogoutTokenSigner {
       txn: id,
       events: { [BACKCHANNEL_LOGOUT_EVENT]: {} },
     };
-    // Not SignJWT, which clones all claims first: that is a twentieth of a delivery.
+    // Not SignJWT, which clones all claims first: that costs a twentieth of a delivery.
     return new CompactSign(ENCODER.encode(JSON.stringify(payload)))
       .setProtectedHeader({ alg: algorithm, typ: 'logout+jwt' })
       .sign(await this.#import(secret));

@@ -31,7 +31,7 @@ export class Logouts {
     return (await this.memory?.counts()) ?? { pending: 0, parked: 0 };
   }
 
-  /** Those in memory first, then those in the storage; of each the longest parked first. */
+  /** The parked logouts in memory come first, then those in the storage; of each the longest parked. */
   async parked(limit: number, skip: number): Promise<readonly ParkedLogout[]> {
     if (!this.memory) return this.stored.parked(limit, skip);
     const inMemory = await this.memory.parked(limit, skip);
@@ -42,7 +42,7 @@ export class Logouts {
     return [...inMemory, ...(await this.#unlessKnown(stored, inMemory.length > 0, []))];
   }
 
-  /** What happened to a user's logouts, the earliest end first. */
+  /** The logouts of a user with their states, the earliest end first. */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
     const inMemory = (await this.memory?.history(uid)) ?? [];
     const stored = await this.#unlessKnown(this.stored.history(uid), inMemory.length > 0, []);

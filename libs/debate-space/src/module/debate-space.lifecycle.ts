@@ -166,6 +166,7 @@ export interface ApplicationParts {
 /** Starts and ends one application with its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #log: Containment;
+  #isWorking = false;
   #loading: NodeJS.Timeout | undefined;
   #shutdown: Promise<void> | undefined;
 
@@ -180,7 +181,11 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     application.events.subscribe((event) => {
       this.#log.run('logger', () => {
         log.write(event);
-        if (event.type === 'storage-recovered') this.#startWork(); // nothing may have answered at the boot
+        if (event.type === 'storage-recovered' && !this.#isWorking) {
+          this.#startWork(); // nothing answered at the boot
+          for (const { problem, hint } of application.opened.warnings)
+            application.logger.warn(`${problem}; hint: ${hint}`);
+        }
       });
     });
     this.#attach();
@@ -224,8 +229,9 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     await this.#shutdown;
   }
 
-  /** Starts the work on the storage. It continues if it has started. */
+  /** Starts the work on the storage. */
   #startWork(): void {
+    this.#isWorking = true;
     this.parts.workers.start();
     this.parts.sessions.startSweep();
   }

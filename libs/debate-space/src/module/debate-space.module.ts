@@ -17,7 +17,7 @@ import { Application } from './application.js';
 import { providersOf } from './providers.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 
-/** What `forRoot` and `forRootAsync` take beside the options: where the providers are known, and by which name. */
+/** The arguments of `forRoot` and `forRootAsync` in addition to the options: where the providers are known, and by which name. */
 export interface DebateSpaceModuleExtras {
   /** Whether the providers are there for every module. Default: true. */
   isGlobal?: boolean | undefined;

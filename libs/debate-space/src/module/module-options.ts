@@ -60,6 +60,6 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
 
 /** The class for `forRootAsync({ useClass })` and `useExisting`. */
 export interface DebateSpaceOptionsFactory<Session extends object = SessionRecord> {
-  /** Called once, when the module is made. What it returns is checked as the options of `forRoot` are. */
+  /** Called once, when the module is made. Its result is checked like the options of `forRoot`. */
   createDebateSpaceOptions(): DebateSpaceModuleOptions<Session> | Promise<DebateSpaceModuleOptions<Session>>;
 }

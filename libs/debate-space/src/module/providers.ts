@@ -31,8 +31,8 @@ import { SessionWatch } from './session-watch.js';
 const PARTS = 'debate-space:parts';
 
 /**
- * The providers of one application, beside its `Application`: what sends, which a host's test may replace, and what a host
- * injects. Classes are the tokens, except for what a module exports: it has a token of its name, because
+ * The providers of one application except its `Application`: the classes that send, which a test of the host may replace, and
+ * the classes that a host injects. Classes are the tokens, except for what a module exports: it has a token of its name, because
  * `app.get(DebateSpaceService)` must not find that of a named application.
  */
 export function providersOf(name: string | undefined): FactoryProvider[] {

@@ -73,7 +73,10 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
     { session: { cookies: [{ name: 'session' }] } },
     'session.cookies.0.uid must be an array of { name, uid }',
   ],
-  [{ session: { cookies: [{ name: 'a', uid: () => 'u', key: 1 }] } }, 'session.cookies.0.key is not an option'],
+  [
+    { session: { cookies: [{ name: 'a', uid: () => 'u', key: 1 }] } },
+    'session.cookies.0.key is not an option',
+  ],
   [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
   [{ session: { expiry: true } }, 'session.expiry needs session.store'],
   [{ session: { graceMs: -1 } }, 'graceMs must be a whole number of milliseconds from 0 to 2147483647'],

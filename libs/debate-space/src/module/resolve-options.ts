@@ -82,7 +82,7 @@ function completed({ apiKey, secretKey, storageKey = [], ...checked }: CheckedOp
   });
 }
 
-/** Each option is named, also one that is absent, or a getter of a class, as many hosts keep their configuration. */
+/** Reads each option by its name: in many hosts the configuration is a class whose options are getters. */
 function namedOptions(given: object): Given {
   const names = [...Object.keys(given), ...Object.keys(optionEntries)];
   return Object.fromEntries(names.map((name) => [name, Reflect.get(given, name) as unknown]));

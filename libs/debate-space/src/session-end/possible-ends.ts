@@ -98,10 +98,10 @@ export class PossibleEnds {
   }
 
   /** The user continues with another session: this one is over, though its row may stay in the store. */
-  left(sid: string, uid: string): void {
+  left(sid: string, uid: string, moment = RequestScope.moment()): void {
     const key = keyOf(sid, uid);
     if (this.#open.has(key) || this.#ended.has(key)) return;
-    this.#ended.set(key, RequestScope.moment());
+    this.#ended.set(key, moment);
     const { liveSessions, tasks } = this.#context;
     if (liveSessions) void tasks.track(liveSessions.gone(sid, uid)); // a sweep must not find it expired
   }

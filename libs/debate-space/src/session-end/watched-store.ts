@@ -32,7 +32,7 @@ interface Observed {
 /** What this process remembers of a session. The store knows better: a session that no open request owns is read again. */
 interface Remembered {
   uid: string;
-  /** A hash of the cookie by which a request last loaded the session. */
+  /** A hash of the cookie by which a request has loaded the session. */
   proof?: string | undefined;
 }
 
@@ -94,9 +94,11 @@ export class WatchedStore {
     if (isObject(session.cookie)) this.#ofSession = session.cookie;
     this.#ends.lives(sid, uid, scope);
     if (this.#ends.hasEnded(sid, uid)) return; // the request was open when the session ended
-    const proof = scope && proofIn(scope.raw.headers.cookie, sid);
-    this.#see(sid, uid, this.#context.liveSessions && loadedExpiry(session, this.#isTouched), proof);
-    for (const other of this.#siblings.chosen(sid)) this.#ends.left(other, uid);
+    this.#see(sid, uid, this.#context.liveSessions && loadedExpiry(session, this.#isTouched), scope);
+    for (const other of this.#siblings.leftFor(sid))
+      if (other.uid === uid)
+        this.#ends.left(other.sid, uid, 0); // until any request loads it
+      else this.#abandoned(other.sid, other.uid);
   }
 
   /** A request that owns the session has closed. */
@@ -128,7 +130,7 @@ export class WatchedStore {
     owned.uid = this.reader.uidOf(session, scope.native);
     if (owned.uid !== undefined && !this.#ends.concerns(sid, owned.uid)) {
       this.#ends.lives(sid, owned.uid, scope);
-      this.#see(sid, owned.uid, expiryOf(session), proofIn(scope.raw.headers.cookie, sid));
+      this.#see(sid, owned.uid, expiryOf(session), scope);
     }
     return owned.uid;
   }
@@ -166,13 +168,12 @@ export class WatchedStore {
     else this.#owners.set(sid, [owned]);
   }
 
-  #see(sid: string, uid: string, expiresAt: number | undefined, proof?: string): void {
-    const known = this.#remembered.get(sid);
-    if (!known) this.#remembered.set(sid, { uid, proof });
-    else {
-      known.uid = uid;
-      known.proof = proof ?? known.proof;
-    }
+  /** @param by the request that has loaded the session by its cookie */
+  #see(sid: string, uid: string, expiresAt: number | undefined, by?: RequestScope): void {
+    let known = this.#remembered.get(sid);
+    if (!known) this.#remembered.set(sid, (known = { uid }));
+    known.uid = uid;
+    if (by) known.proof ??= proofIn(by.raw.headers.cookie, sid); // the same until another session has this id
     this.#context.liveSessions?.seen(sid, uid, expiresAt);
   }
 
@@ -283,7 +284,7 @@ export class WatchedStore {
         ended(outcome);
         if (outcome === 'failed' || next === undefined) return;
         if (scope) this.#own(scope, sid, next, session);
-        if (scope && known !== next) this.#siblings.born(scope.raw.headers, sid, next);
+        if (scope && known !== next) this.#siblings.born(scope, sid, next);
         this.#ends.lives(sid, next, scope);
         if (!this.#ends.hasEnded(sid, next)) this.#see(sid, next, expiryOf(session));
       },

@@ -332,7 +332,12 @@ export class MemoryStorage implements Storage {
 
   // ---- sessions
 
-  async seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
+  async registerSession(
+    session: LiveSession,
+    expiresAt: number,
+    liveMs: number,
+    isFound = false,
+  ): Promise<boolean> {
     const now = this.#now();
     if (!isFound && this.#hasEnded(session.id, now)) return false;
     const row = { session, expiresAt, dueAt: now + liveMs, token: undefined, endedAt: undefined };
@@ -340,7 +345,7 @@ export class MemoryStorage implements Storage {
     return true;
   }
 
-  async gone(
+  async endSession(
     session: LiveSession,
     logout: NewLogout | undefined,
     token?: string,

@@ -4,16 +4,62 @@ import { isDeepStrictEqual } from 'node:util';
 import { StorageError } from '../errors.js';
 import type { Database, Query, Result } from './database.js';
 import { SqlStorage } from './sql-storage.js';
-import { erasureId, type Claim, type NewLogout } from './storage.js';
+import { erasureId, type Claim, type Claims, type NewLogout } from './storage.js';
 
-/** No application can have this name. */
+/** No application can have a name that begins like this. */
 const APPLICATION = '~probe-';
 /** Leftovers of a probe that was killed are removed after this time, in milliseconds. */
 const LEFTOVER_MS = 60_000;
 const HOSTILE = `'"\\ é 🗑 ? $1 :a %s \\' -- ${'x'.repeat(500)}`;
+const LARGE = Number.MAX_SAFE_INTEGER;
 const MAX_CLAIMS = 20;
 const CLAIM_DELAY_MS = 10;
-const LARGE = Number.MAX_SAFE_INTEGER;
+
+const CHANGED =
+  'turn off what changes results (postProcessResponse, camel, rowsAsArray, nestTables, typeCast), or give a pool of its own';
+const FUNCTIONS =
+  'give a pool, or a transaction function that takes a connection for itself and rolls back when its work rejects';
+/** The most likely cause of a difference, and the cure. */
+const CAUSES = {
+  arrays: ['the driver returns arrays, or no rows', CHANGED],
+  renamed: ['the driver or the ORM renames columns', CHANGED],
+  bytes: ['the driver leaves values as bytes (typeCast: false)', CHANGED],
+  rounded: ['a type parser of the driver rounds bigint', CHANGED],
+  changed: ['the driver or the ORM changes statements or results', CHANGED],
+  charset: [
+    'the connection has a character set that lacks characters',
+    'connect with charset utf8mb4, or create the database of Postgres with ENCODING UTF8',
+  ],
+  empty: ['sql_mode has EMPTY_STRING_IS_NULL', 'take it out of the sql_mode'],
+  key: ['the table has lost its primary key', 'ALTER TABLE … ADD PRIMARY KEY (id)'],
+  hidden: [
+    'rows are hidden, or were not committed',
+    'check that no row-level security applies to the tables, that the connections have autocommit, and that reads do not go to replicas',
+  ],
+  shared: [
+    'query and transaction share one connection, or transaction does not roll back, or the tables are not InnoDB, or the ' +
+      'isolation level is READ UNCOMMITTED',
+    FUNCTIONS,
+  ],
+} as const;
+
+/**
+ * Names, types and bytes of one row: the first statement at boot.
+ * @throws {@link StorageError} like {@link probe}
+ */
+export async function probeRow(query: Query): Promise<void> {
+  const text = `SELECT ? AS some_text, ? AS empty_text, ${LARGE} AS some_number, NULL AS no_value`;
+  const [row] = (await query(text, [HOSTILE, ''])).rows as readonly unknown[];
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) differs('the row of a SELECT', 'arrays');
+  const names = ['empty_text', 'no_value', 'some_number', 'some_text'];
+  same('the names of columns', Object.keys(row).toSorted(), names, 'renamed');
+  const found = row as Record<string, unknown>;
+  same('the type of a text', typeof found.some_text, 'string', 'bytes');
+  same('a text', found.some_text, HOSTILE, 'charset');
+  same('an empty text', found.empty_text, '', 'empty');
+  same('a large number', Number(found.some_number), LARGE, 'rounded');
+  same('NULL', found.no_value ?? null, null, 'changed');
+}
 
 /**
  * Tries at boot, with rows of an application of its own, what the plugin will do: a database, a pool or an ORM may do something
@@ -22,132 +68,68 @@ const LARGE = Number.MAX_SAFE_INTEGER;
  */
 export async function probe(database: Database, prefix: string): Promise<void> {
   const application = `${APPLICATION}${randomUUID()}`;
-  await inTransaction(database, application, prefix);
+  const storageOn = (on: Database): SqlStorage => new SqlStorage(on, application, { prefix });
+  await inTransaction(database, storageOn);
   const jobs = `${prefix}debate_space_jobs`;
   const remove = (): Promise<Result> =>
     database.query(`DELETE FROM ${jobs} WHERE id >= ? AND id < ?`, [`${application}/`, `${application}0`]);
   try {
-    await overConnections(database, application, prefix);
+    await overConnections(database, storageOn);
   } catch (error) {
     await remove().catch(() => undefined);
     throw error;
   }
-  const { count } = await remove();
-  same(
-    'the number of rows that a DELETE removed',
-    count,
-    1,
-    'the option query returns another number',
-    COUNTS,
-  );
+  same('the number of rows that a DELETE removes', (await remove()).count, 1, 'changed');
   // Read first: a DELETE of MySQL locks each row that it looks at, and another probe would miss its own.
   const leftovers = `SELECT id FROM ${jobs} WHERE id >= ? AND id < ? AND since < ${database.now} - ${LEFTOVER_MS} LIMIT 100`;
   for (const { id } of (await database.query(leftovers, [APPLICATION, '~probe.'])).rows)
     await database.query(`DELETE FROM ${jobs} WHERE id = ?`, [id]);
 }
 
-const COUNTS = 'return the result of the driver as it is';
-const RESULTS =
-  'turn off what changes results (postProcessResponse, camel, rowsAsArray, nestTables, typeCast), or give a pool of its own';
-const CHARSET = 'connect with charset utf8mb4, or create the database of Postgres with ENCODING UTF8';
+type StorageOn = (database: Database) => SqlStorage;
 
-/**
- * Names, types and bytes of one row: the first statement at boot.
- * @throws {@link StorageError} like {@link probe}
- */
-export async function probeRow(query: Query): Promise<void> {
-  const { rows } = await query(
-    `SELECT ? AS some_text, ? AS empty_text, ${LARGE} AS some_number, NULL AS no_value`,
-    [HOSTILE, ''],
-  );
-  const [row] = rows as readonly unknown[];
-  if (typeof row !== 'object' || row === null || Array.isArray(row))
-    differs('the row of a SELECT', 'the driver returns arrays, or no rows', RESULTS);
-  const {
-    some_text: text,
-    empty_text: empty,
-    some_number: number,
-    no_value: nothing,
-  } = row as Record<string, unknown>;
-  same(
-    'the names of columns',
-    Object.keys(row).toSorted(),
-    NAMES,
-    'the driver or the ORM renames columns',
-    RESULTS,
-  );
-  if (typeof text !== 'string')
-    differs('the type of a text', 'the driver leaves values as bytes (typeCast: false)', RESULTS);
-  same('a text', text, HOSTILE, 'the connection has a character set that lacks characters', CHARSET);
-  same('an empty text', empty, '', 'sql_mode has EMPTY_STRING_IS_NULL', 'take it out of the sql_mode');
-  same('a large number', Number(number), LARGE, 'a type parser of the driver rounds bigint', RESULTS);
-  same('NULL', nothing ?? null, null, 'the driver or the ORM replaces NULL', RESULTS);
-}
-const NAMES = ['empty_text', 'no_value', 'some_number', 'some_text'];
-
-const HIDDEN =
-  'check that no row-level security applies to the tables, that the connections have autocommit and completion_type ' +
-  'NO_CHAIN, and that reads do not go to replicas';
-
-/** What one connection has stored, all others see at once. */
-async function overConnections(database: Database, application: string, prefix: string): Promise<void> {
-  const storage = new SqlStorage(database, application, { prefix });
+/** All connections see at once what one of them has stored. */
+async function overConnections(database: Database, storageOn: StorageOn): Promise<void> {
+  const storage = storageOn(database);
   const logout = newLogout();
   /** On two connections: a pool with a free one does not give the same to both. */
   const read = async (what: string, expected: object): Promise<void> => {
     for (const [job] of await Promise.all([1, 2].map(() => storage.logoutsOf([logout.subject]))))
-      same(
-        `${what}, on another connection`,
-        part(job, expected),
-        expected,
-        'rows are hidden, or were not committed',
-        HIDDEN,
-      );
+      same(`${what}, on another connection`, part(job, expected), expected, 'hidden');
   };
   await storage.addLogouts([logout]);
-  await storage.addLogouts([logout]);
   await read('a logout that was stored', { ...logout, state: 'waiting' });
-  let claims: readonly Claim[] = [];
+  let claims: Claims['claims'] = [];
   // Another process that boots may have the index locked for a moment: MySQL then skips the row.
   for (let n = 0; n < MAX_CLAIMS && claims.length === 0; n += 1) {
     if (n > 0) await sleep(CLAIM_DELAY_MS);
     ({ claims } = await storage.claim('logout', 2));
   }
-  const [claim] = claims;
-  if (claims.length !== 1 || !claim) differs('the number of due jobs', 'rows are hidden', HIDDEN);
-  await database.transaction((query) =>
-    new SqlStorage(database.inside(query), application, { prefix }).finishLogout(claim, 3),
-  );
+  const claim = claims[0] ?? differs('a claim of a job', 'hidden');
+  await database.transaction((query) => storageOn(database.inside(query)).finishLogout(claim, 3));
   await read('a logout that was finished in a transaction', { sealed: '', state: 'done', attempts: 3 });
 }
 
 /** In a transaction that is rolled back. */
-async function inTransaction(database: Database, application: string, prefix: string): Promise<void> {
+async function inTransaction(database: Database, storageOn: StorageOn): Promise<void> {
+  const logout = newLogout();
+  const look = async (): Promise<unknown> => (await storageOn(database).logoutsOf([logout.subject])).length;
   let seen: Promise<unknown> | undefined;
   let isOver = false;
-  const logout = newLogout();
-  const look = (): Promise<unknown> =>
-    new SqlStorage(database, application, { prefix }).logoutsOf([logout.subject]).then((jobs) => jobs.length);
-  const end = await database
-    .transaction(async (query): Promise<void> => {
-      const storage = new SqlStorage(database.inside(query), application, { prefix });
-      await storage.addLogouts([logout]);
-      seen = look().catch((error: unknown) => error); // not awaited here: a pool may have one connection
-      await operations(storage, logout);
-      isOver = true;
-      throw new StorageError('The probe ends');
-    })
-    .catch((error: unknown) => {
-      if (!isOver) throw error;
-      return 'rejects';
-    });
-  const cause =
-    'query and transaction share one connection, or transaction does not roll back, or the tables are not InnoDB, or ' +
-    'the isolation level is READ UNCOMMITTED';
-  const cure =
-    'give a pool, or a transaction function that takes a connection for itself and rolls back when its work rejects';
-  same('a row that is not committed', await seen, 0, cause, cure);
-  same('a row that was rolled back', [end, await look()], ['rejects', 0], cause, cure);
+  const work = async (query: Query): Promise<void> => {
+    const storage = storageOn(database.inside(query));
+    await storage.addLogouts([logout]);
+    seen = look().catch((error: unknown) => error); // not awaited here: a pool may have one connection
+    await operations(storage, logout);
+    isOver = true;
+    throw new StorageError('The probe ends');
+  };
+  const end = await database.transaction(work).catch((error: unknown) => {
+    if (!isOver) throw error;
+    return 'rejects';
+  });
+  same('a row that is not committed', await seen, 0, 'shared');
+  same('a row that was rolled back', [end, await look()], ['rejects', 0], 'shared');
 }
 
 /**
@@ -163,14 +145,13 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   const other = { ...newLogout(), subject: 'other' };
   const claim = async (kind: 'logout' | 'erasure'): Promise<Claim> => {
     const [claimed] = (await storage.claim(kind, 1)).claims;
-    return claimed ?? differs('a claim of a job', 'rows are hidden', HIDDEN);
+    return claimed ?? differs('a claim of a job', 'hidden');
   };
   await storage.addLogouts([logout]);
   await storage.addLogouts([logout]);
   const added = (await storage.listLogouts('waiting', 2)).length;
-  if (added === 0) differs('a row that was added', 'rows are hidden', HIDDEN);
-  const cure = 'ALTER TABLE … ADD PRIMARY KEY (id)';
-  same('a row that is added twice', added, 1, 'the table has lost its primary key', cure);
+  if (added === 0) differs('a row that was added', 'hidden');
+  same('a row that is added twice', added, 1, 'key');
   await storage.pause('logout', 0);
   const first = await claim('logout');
   expected('a claimed logout', first, logout);
@@ -178,11 +159,8 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   await storage.giveBack([first]);
   await storage.retry(await claim('logout'), 0, progress);
   await storage.park(await claim('logout'), text, progress);
-  expected('a parked logout', (await storage.listLogouts('parked', 1))[0], {
-    ...logout,
-    ...progress,
-    hint: text,
-  });
+  const [parked] = await storage.listLogouts('parked', 1);
+  expected('a parked logout', parked, { ...logout, ...progress, hint: text });
   const changes = [await storage.retryLogout(logout.id), await storage.retryLogout(logout.id)];
   expected('the number of changed rows', changes, [true, false]);
   await storage.addLogouts([other]);
@@ -191,11 +169,7 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   expected('the number of changed rows', ended, [1, 0]);
   expected('a discarded logout', await storage.discardLogout(other.id), false);
   await storage.finishLogout(await claim('logout'), 3);
-  expected('counts of logouts', await storage.counts('logout'), {
-    waiting: 0,
-    parked: 0,
-    oldestAt: undefined,
-  });
+  expected('counts of logouts', await storage.counts('logout'), { waiting: 0, parked: 0 });
 
   const request = {
     ...({ reference: text, mode: 'delete', requestedBy: text, requestedAt: LARGE } as const),
@@ -203,15 +177,11 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   };
   const user = { id: erasureId(text, 'user'), subject: 'user', formerIds: [], sealed: text };
   const { reference } = await storage.addErasures(request, [user]);
-  const known = reference ?? differs('a new reference', 'rows are hidden', HIDDEN);
+  const known = reference ?? differs('a new reference', 'hidden');
   expected('a new reference', known, { reference: text, requestedBy: text, requestedAt: LARGE, total: 1 });
   expected('users who are there', await storage.addErasures({ ...request, known }, [user]), { added: 0 });
   await storage.claimOverdue([LARGE]);
-  const paused = [
-    await storage.setPaused(known, true, 'paused'),
-    await storage.setPaused(known, true, 'again'),
-  ];
-  expected('the number of changed rows', paused, [true, false]);
+  expected('a paused reference', await storage.setPaused(known, true, 'paused'), true);
   await storage.setPaused({ ...known, mark: 'paused' }, false, 'resumed');
   expected('a user who is erased', (await storage.erasuresOf(['user'], 'open'))[0]?.job, { sealed: text });
   const erasure = await claim('erasure');
@@ -228,11 +198,17 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   await storage.cancelErasures({ ...known, mark: 'resumed' }, 'canceled');
 
   const session = { id: 'session', subject: 'user', sealed: text };
-  const live = [await storage.seen(session, LARGE, 0), await storage.seen(session, LARGE, 0)];
+  const live = [
+    await storage.registerSession(session, LARGE, 0),
+    await storage.registerSession(session, LARGE, 0),
+  ];
   const [due] = await storage.dueSessions(1);
   expected('a live session', due, { ...session, expiresAt: LARGE });
   if (due) await storage.postpone(due, 0);
-  const ends = [await storage.gone(session, newLogout()), await storage.gone(session, newLogout())];
+  const ends = [
+    await storage.endSession(session, newLogout()),
+    await storage.endSession(session, newLogout()),
+  ];
   expected('the number of changed rows', [...live, ...ends], [true, true, true, false]);
 
   expected('a free slot', await storage.takeSlot(1, LEFTOVER_MS), 0);
@@ -249,24 +225,24 @@ const newLogout = (): NewLogout => ({
 });
 
 const expected = (what: string, found: unknown, wanted: unknown): void => {
-  same(what, part(found, wanted), wanted, 'the driver or the ORM changes statements or results', RESULTS);
+  same(what, part(found, wanted), wanted, 'changed');
 };
 
 /** The properties that are compared. */
 function part(found: unknown, wanted: unknown): unknown {
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) return found;
-  return Object.fromEntries(
-    Object.keys(wanted).map((name) => [name, (Object(found) as Record<string, unknown>)[name]]),
-  );
+  const given = Object(found) as Record<string, unknown>;
+  return Object.fromEntries(Object.keys(wanted).map((name) => [name, given[name]]));
 }
 
-function same(what: string, found: unknown, wanted: unknown, cause: string, cure: string): void {
-  if (!isDeepStrictEqual(found, wanted)) differs(what, cause, cure);
+function same(what: string, found: unknown, wanted: unknown, cause: keyof typeof CAUSES): void {
+  if (!isDeepStrictEqual(found, wanted)) differs(what, cause);
 }
 
-function differs(difference: string, cause: string, cure: string): never {
+function differs(what: string, name: keyof typeof CAUSES): never {
+  const [cause, cure] = CAUSES[name];
   throw new StorageError(
-    `The storage does not work on this connection: there is a difference in ${difference}; most likely ${cause}`,
+    `The storage does not work on this connection: there is a difference in ${what}; most likely ${cause}`,
     cure,
   );
 }

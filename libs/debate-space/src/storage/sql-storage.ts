@@ -629,7 +629,12 @@ export class SqlStorage implements Storage {
 
   // ---- sessions
 
-  async seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
+  async registerSession(
+    session: LiveSession,
+    expiresAt: number,
+    liveMs: number,
+    isFound = false,
+  ): Promise<boolean> {
     const id = this.#id(session.id);
     const open = `(ended_at IS NULL OR ended_at <= ${this.#now} - ${ENDED_SESSION_MS})`;
     const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${this.#now} + ?, token = NULL, ended_at = NULL`;
@@ -649,7 +654,7 @@ export class SqlStorage implements Storage {
     return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
   }
 
-  gone(
+  endSession(
     session: LiveSession,
     logout: NewLogout | undefined,
     token?: string,

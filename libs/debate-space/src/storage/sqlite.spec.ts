@@ -245,11 +245,11 @@ describe('the storage in a file of SQLite', () => {
     const { storage } = await open();
     const session = { id: 'session', subject: 'ada', sealed: 'sealed' };
     const impossible = { ...newLogout(), sealed: undefined as unknown as string };
-    const failed = failureOf(storage.gone(session, impossible));
+    const failed = failureOf(storage.endSession(session, impossible));
     await Promise.all([storage.addLogouts([newLogout()]), failed, storage.addLogouts([newLogout()])]);
     expect(await failed).toBeInstanceOf(StorageError);
     expect(await storage.counts('logout')).toMatchObject({ waiting: 2, parked: 0 });
-    expect(await storage.gone(session, newLogout())).toBe(true);
+    expect(await storage.endSession(session, newLogout())).toBe(true);
   });
 
   it('answers what was called before it was closed', async () => {

@@ -601,8 +601,8 @@ function contract(kept: TableStorage): void {
   // ---- sessions
 
   it('gives out a session to look for once, until its lease ends or it is there again', async () => {
-    await storage.seen(session('early'), 1_000, 0);
-    await storage.seen(session('late'), 2_000, LONG_MS);
+    await storage.registerSession(session('early'), 1_000, 0);
+    await storage.registerSession(session('late'), 2_000, LONG_MS);
     const [due] = await storage.dueSessions(10, 50);
     expect(due).toMatchObject({ ...session('early'), expiresAt: 1_000 });
     const other = await again();
@@ -616,13 +616,13 @@ function contract(kept: TableStorage): void {
     expect(await storage.dueSessions(10)).toEqual([]);
     await storage.postpone(next, 0);
     expect(await storage.dueSessions(10)).toMatchObject([{ id: 'early' }]);
-    await storage.seen(session('early'), 3_000, LONG_MS);
+    await storage.registerSession(session('early'), 3_000, LONG_MS);
     await storage.postpone(next, 0); // somebody has registered it since
     expect(await storage.dueSessions(10)).toEqual([]);
   });
 
   it('takes times with fractions of a millisecond', async () => {
-    await storage.seen(session('s'), 1_000.3, 0.3);
+    await storage.registerSession(session('s'), 1_000.3, 0.3);
     const [due] = await until(
       () => storage.dueSessions(10, LONG_MS + 0.3),
       ({ length }) => length > 0,
@@ -639,52 +639,52 @@ function contract(kept: TableStorage): void {
   });
 
   it('ends a session with its logout, and remembers the end until the session is found', async () => {
-    await storage.seen(session('s'), 1_000, 0);
+    await storage.registerSession(session('s'), 1_000, 0);
     const [logout, another, last] = [newLogout(), newLogout(), newLogout()];
-    expect(await storage.gone(session('s'), logout)).toBe(true);
-    expect(await storage.gone(session('s'), another)).toBe(false);
+    expect(await storage.endSession(session('s'), logout)).toBe(true);
+    expect(await storage.endSession(session('s'), another)).toBe(false);
     expect((await storage.logoutsOf(['ada'])).map(({ id }) => id)).toEqual([logout.id]);
     expect(await storage.dueSessions(10)).toEqual([]);
-    expect(await storage.seen(session('s'), 1_000, 0)).toBe(false);
-    expect(await storage.seen(session('s'), 1_000, 0, true)).toBe(true);
+    expect(await storage.registerSession(session('s'), 1_000, 0)).toBe(false);
+    expect(await storage.registerSession(session('s'), 1_000, 0, true)).toBe(true);
     expect(await storage.dueSessions(10)).toMatchObject([{ id: 's' }]);
-    expect(await storage.gone(session('s'), last)).toBe(true);
+    expect(await storage.endSession(session('s'), last)).toBe(true);
     expect(await storage.counts('logout')).toMatchObject({ waiting: 2, parked: 0 });
   });
 
   it('ends a session again when the caller has seen it alive since the last end', async () => {
-    expect(await storage.gone(session('s'), newLogout())).toBe(true);
+    expect(await storage.endSession(session('s'), newLogout())).toBe(true);
     await sleep(20); // the end is older than the millisecond in which it was seen
-    expect(await storage.gone(session('s'), newLogout(), undefined, LONG_MS)).toBe(false);
-    expect(await storage.gone(session('s'), newLogout(), undefined, 1)).toBe(true);
+    expect(await storage.endSession(session('s'), newLogout(), undefined, LONG_MS)).toBe(false);
+    expect(await storage.endSession(session('s'), newLogout(), undefined, 1)).toBe(true);
     expect(await storage.counts('logout')).toMatchObject({ waiting: 2, parked: 0 });
   });
 
   it('ends a session that it does not know, and forgets one without a logout', async () => {
-    expect(await storage.gone(session('unknown'), newLogout())).toBe(true);
-    expect(await storage.seen(session('unknown'), 1_000, 0)).toBe(false);
-    await storage.seen(session('s'), 1_000, 0);
-    expect(await storage.gone(session('s'), undefined)).toBe(true);
+    expect(await storage.endSession(session('unknown'), newLogout())).toBe(true);
+    expect(await storage.registerSession(session('unknown'), 1_000, 0)).toBe(false);
+    await storage.registerSession(session('s'), 1_000, 0);
+    expect(await storage.endSession(session('s'), undefined)).toBe(true);
     expect(await storage.dueSessions(10)).toEqual([]);
-    expect(await storage.seen(session('s'), 1_000, 0)).toBe(true);
+    expect(await storage.registerSession(session('s'), 1_000, 0)).toBe(true);
     expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
   });
 
   it('does not end a session that was registered after a sweep had it', async () => {
-    await storage.seen(session('s'), 1_000, 0);
+    await storage.registerSession(session('s'), 1_000, 0);
     const [due] = await storage.dueSessions(10);
-    await storage.seen(session('s'), 2_000, 0);
-    expect(await storage.gone(session('s'), newLogout(), due?.token)).toBe(false);
+    await storage.registerSession(session('s'), 2_000, 0);
+    expect(await storage.endSession(session('s'), newLogout(), due?.token)).toBe(false);
     const [again] = await storage.dueSessions(10);
-    expect(await storage.gone(session('s'), newLogout(), again?.token)).toBe(true);
+    expect(await storage.endSession(session('s'), newLogout(), again?.token)).toBe(true);
     expect(await storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
   });
 
   it('reports the end of a session once, though four processes see it at the same time', async () => {
     const storages = [storage, await again(), await again(), await again()];
     for (let n = 0; n < 20; n += 1) {
-      await storage.seen(session(`s${n}`), 1_000, LONG_MS);
-      const ends = storages.map((each) => each.gone(session(`s${n}`), newLogout(`user-${n}`)));
+      await storage.registerSession(session(`s${n}`), 1_000, LONG_MS);
+      const ends = storages.map((each) => each.endSession(session(`s${n}`), newLogout(`user-${n}`)));
       expect((await Promise.all(ends)).filter(Boolean)).toHaveLength(1);
     }
     expect(await storage.counts('logout')).toMatchObject({ waiting: 20, parked: 0 });
@@ -737,7 +737,7 @@ function contract(kept: TableStorage): void {
     ]);
     await storage.addLogouts([newLogout()]);
     await add('r', 'ada');
-    await storage.seen(session('s'), 1_000, 0);
+    await storage.registerSession(session('s'), 1_000, 0);
     await storage.pause('erasure', LONG_MS);
     await storage.takeSlot(1, LONG_MS);
     for (const kind of ['logout', 'erasure'] as const)

@@ -338,7 +338,12 @@ export interface Storage extends ErasureRequests {
    * @param isFound whether the host's store was read after the end, and has it: then an end of it is forgotten
    * @returns `false` when the session ended within the last {@link ENDED_SESSION_MS}: nothing has changed
    */
-  seen(session: LiveSession, expiresAt: number, liveMs: number, isFound?: boolean): Promise<boolean>;
+  registerSession(
+    session: LiveSession,
+    expiresAt: number,
+    liveMs: number,
+    isFound?: boolean,
+  ): Promise<boolean>;
   /**
    * Ends a session, registered or not, and adds the logout, in one transaction. Without a logout, the session is forgotten.
    * @param token of {@link dueSessions}: ends it only if nobody has registered it since
@@ -346,7 +351,7 @@ export interface Storage extends ErasureRequests {
    * that was an earlier one, and does not count. At most, and by default, {@link ENDED_SESSION_MS}
    * @returns `false` when somebody ended it within `aliveMs`, or the token is outdated: then no logout was added
    */
-  gone(
+  endSession(
     session: LiveSession,
     logout: NewLogout | undefined,
     token?: string,
