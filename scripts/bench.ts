@@ -2,19 +2,18 @@
 // that what else the machine does meets all of them.
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { BenchOptions } from './bench/bench-options.js';
+import { delivery } from './bench/delivery.js';
+import { logout, session, start } from './bench/host.js';
+import type { BenchOptions } from './bench/measuring.js';
+import { storage } from './bench/storage.js';
 import type { EngineName } from './test-crash/engines.js';
 
-interface Suite {
-  readonly default: (options: BenchOptions) => Promise<void>;
-}
-
-const suites: Readonly<Record<string, () => Promise<Suite>>> = {
-  session: () => import('./bench/session.js'),
-  delivery: () => import('./bench/delivery.js'),
-  logout: () => import('./bench/logout.js'),
-  storage: () => import('./bench/storage.js'),
-  start: () => import('./bench/start.js'),
+const suites: Readonly<Record<string, (options: BenchOptions) => Promise<void>>> = {
+  session,
+  start,
+  logout,
+  delivery,
+  storage,
 };
 const { values, positionals } = parseArgs({
   options: {
@@ -22,23 +21,20 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '6' },
     pending: { type: 'string', default: '1000000' },
     guard: { type: 'boolean', default: false },
-    size: { type: 'string', default: '1000000' },
     engines: { type: 'string', default: 'memory,sqlite,postgres,mariadb' },
   },
   allowPositionals: true,
 });
-const [suite = 'session'] = positionals;
-const load = Object.hasOwn(suites, suite) ? suites[suite] : undefined;
-if (load === undefined) {
-  throw new Error(`no benchmark is called ${suite}; there are: ${Object.keys(suites).join(', ')}`);
-}
+const [name = 'session'] = positionals;
+const suite = Object.hasOwn(suites, name) ? suites[name] : undefined;
+if (!suite)
+  throw new Error(`There is no benchmark ${name}; hint: there are ${Object.keys(suites).join(', ')}`);
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`);
-const { default: run } = await load();
-await run({
+await suite({
   pairs: Number(values.pairs),
   rounds: Number(values.rounds),
   pending: Number(values.pending),
   guard: values.guard,
-  size: Number(values.size),
   engines: values.engines.split(',') as EngineName[],
 });
+process.exit();

@@ -1,87 +1,135 @@
 // npm run bench -- delivery: logouts a second from `logoutUser` to the answer of a service that says 200 immediately, 16
-// in flight, each with a token of its own; beside undici alone, and beside what one would write by hand, in processes that
-// are measured in turn.
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import type { BenchOptions } from './bench-options.js';
-import type { SenderKind, Sent } from './delivery-sender.js';
-import { inTurn, median, spread } from './measuring.js';
+// in flight, each with a token of its own; beside undici alone, and beside what one would write by hand.
+import 'reflect-metadata';
+import { createSecretKey, randomUUID, type KeyObject } from 'node:crypto';
+import { createServer, Agent as HttpAgent } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import axios from 'axios';
+import jwt from 'jsonwebtoken';
+import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
+import { Agent, request } from 'undici';
+import { ask, inTurn, keys, kill, line, ratios, runProgram, start, type BenchOptions } from './measuring.js';
 
 const IN_FLIGHT = 16;
-const ROUND_MS = 1000;
-const service = new URL('./logout-service.ts', import.meta.url);
-const sender = new URL('./delivery-sender.ts', import.meta.url);
+const ROUND_MS = 1_000;
 
-/** The plugin with each adapter is compared with all that follow. */
-const subjects: readonly Subject[] = [
-  { kind: 'plugin', name: 'the plugin' },
-  { kind: 'plugin-http', name: "the plugin, http.adapter: 'http'" },
-  { kind: 'undici', name: 'undici.request, one token for all', goal: 0.35 },
-  { kind: 'undici', name: 'control: the same in another process' },
-  { kind: 'by-hand-with-key', name: 'axios by hand, its key imported once', goal: 1.5 },
-  { kind: 'by-hand', name: 'axios and jsonwebtoken by hand', goal: 1.5 },
-];
-const PLUGINS = [0, 1];
-const UNDICI = 2;
-const CONTROL = 3;
+/** Sends one logout. @returns the status of the answer */
+type Send = () => Promise<number>;
+const senders: Readonly<Record<string, (url: string) => Promise<Send>>> = {
+  'the plugin': (url) => plugin(url, 'undici'),
+  "the plugin, http.adapter: 'http'": (url) => plugin(url, 'http'),
+  'undici.request, one token for all': (url) => Promise.resolve(undici(url)),
+  'undici.request in another process': (url) => Promise.resolve(undici(url)),
+  // jsonwebtoken takes a string for a private key first, and fails at that, in every call.
+  'axios by hand, its key imported once': (url) =>
+    Promise.resolve(byHand(url, createSecretKey(keys.secretKey, 'utf8'))),
+  'axios and jsonwebtoken by hand': (url) => Promise.resolve(byHand(url, keys.secretKey)),
+};
 
-interface Subject {
-  readonly kind: SenderKind;
-  readonly name: string;
-  /** Of the plugin with the default adapter ÷ this. */
-  readonly goal?: number;
+export async function delivery({ pairs, rounds }: BenchOptions): Promise<void> {
+  console.log(`logouts a second, memory storage, ${IN_FLIGHT} in flight; ${pairs} times fresh processes`);
+  const names = Object.keys(senders);
+  const rates = names.map((): number[] => []);
+  for (let pass = 0; pass < pairs; pass += 1) {
+    const service = await start<{ url: string }>('./delivery.ts', ['service']);
+    const children = [];
+    for (const name of names)
+      children.push((await start('./delivery.ts', ['sender', name, service.url])).child);
+    const measured = await inTurn(
+      children.map((child) => async () => (await ask(child, ROUND_MS)) as number),
+      rounds,
+    );
+    for (const [n, values] of measured.entries()) rates[n]?.push(...values);
+    for (const child of [...children, service.child]) await kill(child);
+  }
+  for (const [n, name] of names.entries()) line(name, rates[n] ?? [], ' logouts/s', 0);
+  for (const [n, name] of names.entries())
+    if (n > 1) line(`the plugin ÷ ${name}`, ratios(rates[0], rates[n]));
 }
 
-export default async function delivery({ pairs, rounds }: BenchOptions): Promise<void> {
-  console.log(
-    `from logoutUser to the service's answer, memory storage, ${IN_FLIGHT} in flight; ` +
-      `${pairs} times fresh processes, ${rounds} rounds each, in turn`,
-  );
-  const passes: Sent[][] = [];
-  for (let pass = 0; pass < pairs; pass += 1) passes.push(await onePass(rounds, pass % 2 === 1));
-  const valuesOf = (index: number, what: keyof Sent): number[] =>
-    passes.map((sent) => sent[index]?.[what] ?? NaN);
-  const compare = (one: number, other: number, goal?: number): void => {
-    const others = valuesOf(other, 'rate');
-    const ratios = valuesOf(one, 'rate').map((rate, pass) => rate / (others[pass] ?? NaN));
-    const nameOf = (index: number): string => subjects[index]?.name ?? '';
-    const verdict =
-      goal === undefined ? '' : `   ${median(ratios) >= goal ? 'PASS' : 'falls short'}, ≥ ${goal}`;
-    console.log(`  ${`${nameOf(one)} ÷`.padEnd(36)} ${nameOf(other).padEnd(36)} ${spread(ratios)}${verdict}`);
+/** From `logoutUser` until the answer of the service is recorded: queue in memory, runner, token and request. */
+async function plugin(url: string, adapter: 'undici' | 'http'): Promise<Send> {
+  const options = {
+    ...keys,
+    applicationName: 'demo',
+    authUrl: new URL(url).origin,
+    logout: { concurrency: IN_FLIGHT },
+    http: adapter === 'http' ? { adapter } : {},
   };
-  for (const one of PLUGINS) {
-    for (const [other, { goal }] of subjects.entries()) {
-      if (other < UNDICI || other === CONTROL) continue;
-      compare(one, other, one === 0 ? goal : undefined);
-    }
-  }
-  compare(CONTROL, UNDICI);
-  for (const [index, { name }] of subjects.entries()) {
-    const [rate, cpu] = [median(valuesOf(index, 'rate')), median(valuesOf(index, 'cpuMicros'))];
-    console.log(`  ${name.padEnd(36)} ${Math.round(rate)} logouts/s, ${cpu.toFixed(0)} µs of CPU each`);
-  }
-}
+  @Module({ imports: [DebateSpaceModule.forRoot(options)] })
+  class HostModule {}
 
-/** @returns for each subject its median rate, and the median CPU time of its process for one logout */
-async function onePass(rounds: number, turned: boolean): Promise<Sent[]> {
-  const server = fork(service);
-  const [{ url }] = (await once(server, 'message')) as [{ readonly url: string }];
-  const senders = await Promise.all(subjects.map(({ kind }) => start(kind, url)));
-  const measured = senders.map((child) => ({ child, cpu: [] as number[] }));
-  const rounders = measured.map(({ child, cpu }) => async () => {
-    child.send({ ms: ROUND_MS });
-    const [{ rate, cpuMicros }] = (await once(child, 'message')) as [Sent];
-    cpu.push(cpuMicros);
-    return rate;
+  const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
+  const waiting = new Map<string, (status: number) => void>();
+  app.get(DebateSpaceEvents).events$.subscribe((event) => {
+    if (event.type !== 'logout-delivered' && event.type !== 'logout-retrying') return;
+    waiting.get(event.uid)?.(event.type === 'logout-delivered' ? 200 : 500);
+    waiting.delete(event.uid);
   });
-  const rates = await inTurn(rounders, rounds, turned);
-  for (const child of [...senders, server]) child.kill();
-  // The first round is for warming up.
-  return measured.map(({ cpu }, index) => ({ rate: rates[index] ?? NaN, cpuMicros: median(cpu.slice(1)) }));
+  const service = app.get(DebateSpaceService);
+  let count = 0;
+  return async () => {
+    const uid = `user-${(count += 1)}`;
+    const answered = new Promise<number>((resolve) => waiting.set(uid, resolve));
+    await service.logoutUser(uid);
+    return answered;
+  };
 }
 
-async function start(kind: SenderKind, url: string): Promise<ChildProcess> {
-  const child = fork(sender, [kind, url, String(IN_FLIGHT)]);
-  await once(child, 'message');
-  return child;
+const tokenByHand = (key: string | KeyObject): string =>
+  jwt.sign(
+    {
+      sub: 'alice',
+      jti: randomUUID(),
+      txn: randomUUID(),
+      events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+    },
+    key,
+    { issuer: 'demo', audience: keys.apiKey, expiresIn: 120, header: { alg: 'HS256', typ: 'logout+jwt' } },
+  );
+
+function undici(url: string): Send {
+  const dispatcher = new Agent();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const content = `logout_token=${tokenByHand(keys.secretKey)}`;
+  return async () => {
+    const { statusCode, body } = await request(url, { method: 'POST', headers, body: content, dispatcher });
+    await body.text();
+    return statusCode;
+  };
 }
+
+function byHand(url: string, key: string | KeyObject): Send {
+  const client = axios.create({ httpAgent: new HttpAgent({ keepAlive: true }) });
+  return async () => (await client.post(url, new URLSearchParams({ logout_token: tokenByHand(key) }))).status;
+}
+
+await runProgram({
+  service: () => {
+    const server = createServer((asked, response) => {
+      asked.resume().once('end', () => response.end());
+    });
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      process.send?.({ url: `http://127.0.0.1:${port}/auth/logout/demo` });
+    });
+    return Promise.resolve();
+  },
+  sender: async (name = '', url = '') => {
+    const send = await senders[name]?.(url);
+    const measure = async (ms: number): Promise<number> => {
+      const begun = performance.now();
+      let count = 0;
+      const loop = async (): Promise<void> => {
+        for (; performance.now() < begun + ms; count += 1)
+          if ((await send?.()) !== 200) throw new Error(`${name}: a logout was not delivered`);
+      };
+      await Promise.all(Array.from({ length: IN_FLIGHT }, loop));
+      return (count * 1000) / (performance.now() - begun);
+    };
+    process.on('message', (ms: number) => void measure(ms).then((rate) => process.send?.(rate)));
+    process.send?.({});
+  },
+});

@@ -1,154 +1,133 @@
-// npm run bench -- storage: what each engine takes for an add beside a bare write, for cycles of add, claim and finish in one,
-// two and four processes, for a claim while many logouts wait, for a long list of erasures, and what the event loop notices.
-import type { ChildProcess } from 'node:child_process';
+// npm run bench -- storage: what each engine takes for a stored logout beside a bare INSERT, for cycles of add, claim and
+// finish, for a claim and the counts while many logouts wait and as many have ended, and for a step that prunes.
+import { randomUUID } from 'node:crypto';
+import { LogoutRepository } from '../../libs/debate-space/src/logout/logout-repository.js';
+import { Keyring } from '../../libs/debate-space/src/secrets/keyring.js';
+import { Secret } from '../../libs/debate-space/src/secrets/secret.js';
 import type { EngineName } from '../test-crash/engines.js';
-import type { BenchOptions } from './bench-options.js';
-import { inTurn, median, spread } from './measuring.js';
-import { ask, kill, start, storagePlaces } from './processes.js';
-import type { Tasks } from './storage-process.js';
+import {
+  ask,
+  inTurn,
+  kill,
+  line,
+  openEngine,
+  ratios,
+  runProgram,
+  start,
+  storageKey,
+  storagePlaces,
+  type BenchOptions,
+} from './measuring.js';
 
 const WRITES = 300;
-const PROCESSES = [1, 2, 4];
+const AT_ONCE = [1, 16];
+/** As the runner claims them. */
+const BATCH = 32;
 const CYCLES_MS = 1_000;
-const WAITING = 2_000;
-const LOOP = { perSecond: 200, ms: 5_000 };
-const LIST_GOALS_MS = { progress: 5, pause: 20, resume: 20 };
-const LOOP_GOAL_MS = 1;
+const PART = 500;
 
-/** An add ÷ a bare write, one and 16 at a time; four processes ÷ one; milliseconds of a claim. */
-interface Goals {
-  readonly adds?: readonly [one: number, sixteen: number];
-  readonly four?: number;
-  readonly claimMs?: number;
-}
-const goals: Partial<Record<EngineName, Goals>> = {
-  sqlite: { claimMs: 5 },
-  postgres: { adds: [1.9, 1.4], four: 1.5, claimMs: 10 },
-  mariadb: { adds: [1.9, 1.8] },
-};
-
-export default async function storage(options: BenchOptions): Promise<void> {
-  const { pairs, pending, size, engines } = options;
+export async function storage({ pairs, rounds, pending, engines }: BenchOptions): Promise<void> {
   const places = await storagePlaces();
-  const rounds = pairs * options.rounds;
-  console.log(`${rounds} rounds, in turn`);
   for (const engine of engines) {
-    console.log(`\n${engine}`);
-    const begin = async (application: string): Promise<ChildProcess> => {
-      const path = engine === 'sqlite' ? `${places.sqlite}.${application}` : places[engine];
-      return (await start('./storage-process.ts', [engine, path, application])).child;
-    };
-    if (engine !== 'memory') {
-      await adds(await begin('adds'), rounds, goals[engine]?.adds);
-      await cycles(() => begin('cycles'), rounds, goals[engine]?.four);
+    console.log(`\n${engine}; ${pairs * rounds} rounds, in turn`);
+    const { child } = await start('./storage.ts', ['storage', engine, places[engine]]);
+    const timed =
+      (...question: Question): (() => Promise<number>) =>
+      async () =>
+        (await ask(child, question)) as number;
+    if (engine !== 'memory')
+      for (const atOnce of AT_ONCE) {
+        const writes = [timed('add', WRITES, atOnce), timed('bare', WRITES, atOnce)];
+        const [adds = [], bare = []] = await inTurn(writes, pairs * rounds);
+        line(`a stored logout ÷ a bare INSERT, ${atOnce} at a time`, ratios(adds, bare));
+        line('  in milliseconds', adds);
+      }
+    const [cycles = []] = await inTurn([timed('cycle', CYCLES_MS, 16)], pairs * rounds);
+    line('added, claimed and finished', cycles, ' logouts/s', 0);
+    await timed('finish', pending / 2, PART)();
+    await timed('fill', pending, PART)();
+    for (const task of ['claim', 'counts', 'prune'] as const) {
+      const [times = []] = await inTurn([timed(task, 1, 1)], 3 * pairs * rounds);
+      line(`${task}, ${pending} waiting, ${pending / 2} finished`, times, ' ms');
     }
-    await claims(await begin('claims'), rounds, pending, goals[engine]?.claimMs);
-    await list(await begin('list'), size);
+    await kill(child);
   }
-  if (engines.includes('sqlite')) await loop(places.sqlite, rounds);
-  process.exit();
 }
 
-async function call<Name extends keyof Tasks>(
-  child: ChildProcess,
-  task: Name,
-  argument?: Parameters<Tasks[Name]>[0],
-): Promise<Awaited<ReturnType<Tasks[Name]>>> {
-  return (await ask(child, { task, argument: argument ?? {} })) as Awaited<ReturnType<Tasks[Name]>>;
-}
+type Task = (count: number, atOnce: number) => Promise<number>;
+type Question = [task: keyof Awaited<ReturnType<typeof tasksOf>>, count: number, atOnce: number];
 
-function line(name: string, text: string, verdict = ''): void {
-  console.log(`  ${name.padEnd(38)} ${text}${verdict}`);
-}
-
-const atMost = (value: number, goal?: number): string =>
-  goal === undefined ? '' : `   ${value <= goal ? 'PASS' : 'over'}, ≤ ${goal}`;
-
-/** Ratios of the rounds after the first one, which is for warming up. */
-const ratiosOf = (values: readonly number[], others: readonly number[]): number[] =>
-  values.map((value, round) => value / (others[round] ?? NaN)).slice(1);
-
-async function adds(child: ChildProcess, rounds: number, most?: Goals['adds']): Promise<void> {
-  for (const [n, atOnce] of [1, 16].entries()) {
-    const measured = { bare: [] as number[], add: [] as number[] };
-    const subjects = (['bare', 'add'] as const).map((what) => async () => {
-      const ms = await call(child, 'write', { what, count: WRITES, atOnce });
-      measured[what].push(ms);
+async function tasksOf(engine: EngineName, place: string) {
+  const { storage: kind, query } = await openEngine(engine, place);
+  const { storage } = await kind.open('bench');
+  const logouts = new LogoutRepository(storage, new Keyring([new Secret(storageKey)], 'bench'), 0);
+  await query('CREATE TABLE IF NOT EXISTS bare (name varchar(100) PRIMARY KEY, value text NOT NULL)', []);
+  const newLogout = () => {
+    const endedAt = Date.now();
+    const id = `${String(endedAt).padStart(15, '0')}-${randomUUID()}`;
+    return logouts.rowOf({ id, uid: `user-${randomUUID()}`, reason: 'destroyed', endedAt });
+  };
+  /** @returns milliseconds of each */
+  const each = async (count: number, atOnce: number, work: () => unknown): Promise<number> => {
+    const begun = performance.now();
+    let left = count;
+    const loop = async (): Promise<void> => {
+      while (left-- > 0) await work();
+    };
+    await Promise.all(Array.from({ length: atOnce }, loop));
+    return (performance.now() - begun) / count;
+  };
+  const add = () => storage.addLogouts([newLogout()]);
+  const finish = async (limit: number): Promise<number> => {
+    const { claims } = await storage.claim('logout', limit);
+    await Promise.all(claims.map((claim) => storage.finishLogout(claim, 1)));
+    return claims.length;
+  };
+  const fill = (count: number) =>
+    each(count / PART, 1, () => storage.addLogouts(Array.from({ length: PART }, newLogout)));
+  return {
+    add: (count, atOnce) => each(count, atOnce, add),
+    bare: (count, atOnce) =>
+      each(count, atOnce, () => query('INSERT INTO bare VALUES (?, ?)', [randomUUID(), 'x'.repeat(400)])),
+    /** @returns how many a second */
+    cycle: async (ms, atOnce) => {
+      const end = performance.now() + ms;
+      let finished = 0;
+      const finishing = async (): Promise<void> => {
+        while (performance.now() < end) finished += await finish(BATCH);
+      };
+      const adding = Array.from({ length: atOnce }, async () => {
+        while (performance.now() < end) await add();
+      });
+      await Promise.all([finishing(), ...adding]);
+      while ((await finish(PART)) > 0);
+      return (1000 * finished) / ms;
+    },
+    fill,
+    finish: async (count) => {
+      await fill(count);
+      while ((await finish(PART)) > 0);
+      return 0;
+    },
+    claim: async () => {
+      const begun = performance.now();
+      const { claims } = await storage.claim('logout', BATCH);
+      const ms = performance.now() - begun;
+      await storage.giveBack(claims);
       return ms;
+    },
+    counts: () => each(1, 1, () => storage.counts('logout')),
+    prune: () => each(1, 1, () => storage.prune({ historyMs: 0, receiptsMs: 0 })),
+  } satisfies Readonly<Record<string, Task>>;
+}
+
+await runProgram({
+  storage: async (engine = '', place = '') => {
+    const tasks = await tasksOf(engine as EngineName, place);
+    process.on('message', ([task, count, atOnce]: Question) => {
+      const work: Task = tasks[task];
+      void work(count, atOnce).then((value) => process.send?.(value));
     });
-    const [bare = NaN, add = NaN] = await inTurn(subjects, rounds, false);
-    const ratios = ratiosOf(measured.add, measured.bare);
-    line(`an add ÷ a bare write, ${atOnce} at a time`, spread(ratios), atMost(median(ratios), most?.[n]));
-    line('  in milliseconds', `${add.toFixed(3)} and ${bare.toFixed(3)}`);
-  }
-  await kill(child);
-}
-
-async function cycles(begin: () => Promise<ChildProcess>, rounds: number, least?: number): Promise<void> {
-  const children: ChildProcess[] = [];
-  while (children.length < Math.max(...PROCESSES)) children.push(await begin());
-  for (const child of children.slice(0, 1)) await call(child, 'fill', { count: WAITING });
-  const claimed = new Set<string>();
-  const rates = PROCESSES.map((): number[] => []);
-  const subjects = PROCESSES.map((count, index) => async () => {
-    const some = children.slice(0, count);
-    const answers = await Promise.all(some.map((child) => call(child, 'cycle', { ms: CYCLES_MS })));
-    for (const id of answers.flatMap(({ ids }) => ids))
-      if (claimed.size === claimed.add(id).size) throw new Error(`${id} was claimed twice`);
-    const rate = answers.reduce((sum, answer) => sum + answer.rate, 0);
-    rates[index]?.push(rate);
-    return rate;
-  });
-  const medians = await inTurn(subjects, rounds, false);
-  for (const [index, count] of PROCESSES.entries()) {
-    const ratios = ratiosOf(rates[index] ?? [], rates[0] ?? []);
-    const verdict = `   ${median(ratios) >= (least ?? 0) ? 'PASS' : 'falls short'}, ≥ ${least ?? ''}`;
-    const text = `${Math.round(medians[index] ?? NaN)} cycles/s, ÷ one process ${spread(ratios)}`;
-    line(`${count} processes`, text, least !== undefined && count === 4 ? verdict : '');
-  }
-  for (const child of children) await kill(child);
-}
-
-async function claims(child: ChildProcess, rounds: number, pending: number, most?: number): Promise<void> {
-  let waiting = 0;
-  for (const count of new Set([1_000, pending])) {
-    await call(child, 'fill', { count: count - waiting });
-    waiting = count;
-    const times: number[] = [];
-    for (let round = 0; round < 3 * rounds + 3; round += 1) times.push(await call(child, 'claim'));
-    const ms = median(times.slice(3));
-    line(`a claim, ${waiting} waiting`, `${spread(times.slice(3))} ms`, atMost(ms, most));
-  }
-  await kill(child);
-}
-
-async function list(child: ChildProcess, size: number): Promise<void> {
-  const measured = await call(child, 'list', { count: size });
-  line(`a list of ${size} erasures`, `${Math.round(measured.perSecond)} users/s appended`);
-  for (const name of ['progress', 'pause', 'resume'] as const) {
-    const ms = measured[name] ?? NaN;
-    line(`  ${name}`, `${ms.toFixed(2)} ms`, atMost(ms, LIST_GOALS_MS[name]));
-  }
-  const { steps, stepMs, addMs } = await call(child, 'cancel');
-  const beside = `an add beside them took at most ${addMs.toFixed(0)} ms`;
-  line('  cancel', `${steps} steps of at most ${stepMs.toFixed(0)} ms; ${beside}`);
-  await kill(child);
-}
-
-async function loop(place: string, rounds: number): Promise<void> {
-  const measured = { sqlite: [] as number[], memory: [] as number[] };
-  const subjects: (() => Promise<number>)[] = [];
-  for (const engine of ['sqlite', 'memory'] as const) {
-    const { child } = await start('./storage-process.ts', [engine, place, 'loop']);
-    subjects.push(async () => {
-      const ms = await call(child, 'loop', LOOP);
-      measured[engine].push(ms);
-      return ms;
-    });
-  }
-  const [sqlite = NaN, memory = NaN] = await inTurn(subjects, rounds, false);
-  const more = measured.sqlite.map((ms, round) => ms - (measured.memory[round] ?? NaN)).slice(1);
-  console.log(`\nthe event loop while ${LOOP.perSecond} logouts a second are added and finished`);
-  line('p99 with SQLite, more than memory', `${spread(more)} ms`, atMost(median(more), LOOP_GOAL_MS));
-  line('  in milliseconds', `${sqlite.toFixed(2)} and ${memory.toFixed(2)}`);
-}
+    process.send?.({});
+  },
+});

@@ -106,7 +106,7 @@ export class ErasureError extends DebateSpaceError {
 }
 
 /**
- * `DebateSpaceService.orphans`: none of the first users has an account, which is more likely a wrong query than the truth.
+ * `DebateSpaceService.orphans`: `findAccounts` found no account of the first users, which is more likely a wrong query.
  * Nothing was yielded. `allowNoMatch: true` takes it for the truth.
  */
 export class NoAccountsError extends DebateSpaceError {

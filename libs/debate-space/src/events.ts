@@ -1,5 +1,3 @@
-import type { EndReason as SessionEndReason, SetupWarningCode } from './session-end/session-end.js';
-
 /**
  * `anonymize` erases the personal data and keeps the contributions (service-interface.md, section 4.2); `delete` removes
  * the user with all contributions (section 4.3). Neither can be undone.
@@ -11,6 +9,21 @@ export type ErasureMode = 'anonymize' | 'delete';
  * what was canceled before anything was sent has no receipt.
  */
 export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'canceled';
+
+/** Why a session ended. `abandoned`: its cookie was cleared; `expired`: it expired; `explicit`: the app reported the end. */
+export type SessionEndReason =
+  'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'abandoned' | 'expired' | 'explicit';
+
+/** A setup in which ends are missed. */
+export type SetupWarningCode =
+  | 'uid-not-found'
+  | 'uid-never-found'
+  | 'cookie-without-uid'
+  | 'session-without-store'
+  | 'session-of-parent-app'
+  | 'clear-not-listed'
+  | 'store-not-watchable'
+  | 'store-not-answering';
 
 /**
  * Why a logout is sent. `abandoned`: the cookie of the session was cleared; `expired`: the session expired; `requested`: by

@@ -6,7 +6,6 @@ export type {
   SessionRecord,
   SessionStore,
   SessionUid,
-  SetupWarningCode,
 } from './session-end/session-end.js';
 export type { DebateSpaceSessionOptions } from './live-sessions/session-options.js';
 export type { DebateSpaceErasureOptions } from './erasure/erasure-options.js';
@@ -38,6 +37,7 @@ export type {
   AttemptEvent,
   DebateSpaceEvent,
   EndReason,
+  SetupWarningCode,
   ErasureEvent,
   LogoutEvent,
   UserErasureEvent,

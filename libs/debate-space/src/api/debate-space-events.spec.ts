@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as ownRxjs from 'rxjs';
 import { ContainedObservable } from './debate-space-events.js';
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 
 declare const nativeRequire: NodeJS.Require;
@@ -15,7 +15,7 @@ const copies = [
 function observable() {
   const faults: DebateSpaceEvent[] = [];
   const source = new Subject<number>();
-  const events$ = new ContainedObservable(new Containment((event) => faults.push(event)), source);
+  const events$ = new ContainedObservable(new Containment(faultsTo((event) => faults.push(event))), source);
   return { faults, source, events$ };
 }
 
@@ -57,7 +57,7 @@ it('a direct subscriber that throws is a fault, and the others get the event', (
 
 it('an async subscriber that fails at every event hears of its failure once, and the event loop goes on', async () => {
   const source = new Subject<DebateSpaceEvent>();
-  const events$ = new ContainedObservable(new Containment(source.next.bind(source)), source);
+  const events$ = new ContainedObservable(new Containment(faultsTo(source.next.bind(source))), source);
   const heard: string[] = [];
   const failing = ({ type }: DebateSpaceEvent): unknown => {
     heard.push(type);

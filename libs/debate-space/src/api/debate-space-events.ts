@@ -1,5 +1,5 @@
 import { Observable, type Subject, type Observer, type Subscription, type Unsubscribable } from 'rxjs';
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 
 /**
@@ -18,7 +18,7 @@ export class DebateSpaceEvents {
   readonly events$: Observable<DebateSpaceEvent>;
 
   constructor(source: Subject<DebateSpaceEvent>) {
-    const containment = new Containment(source.next.bind(source));
+    const containment = new Containment(faultsTo(source.next.bind(source)));
     this.events$ = new ContainedObservable(containment, source);
   }
 }

@@ -14,8 +14,8 @@ import { foundUid, RefusedUid } from '../uid-rule.js';
 import { isObject, resolvedUid } from '../session-end/session-user.js';
 import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
-import { isPromise } from '../session-end/containment.js';
-import { Containment } from '../async/containment.js';
+import { isPromise } from '../async/promises.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
 
 const KEY = 'debate-space:ends-session';
@@ -52,10 +52,12 @@ export function EndsDebateSession(options: EndsDebateSessionOptions = {}): Metho
 @Injectable()
 export class SessionEndInterceptor implements NestInterceptor {
   readonly #logger = new Logger('DebateSpace');
-  readonly #containment = new Containment((event) => {
-    if (event.type !== 'fault') return;
-    this.#logger.error(`@EndsDebateSession() could not report an end (${event.error}): ${event.where}`);
-  });
+  readonly #containment = new Containment(
+    faultsTo((event) => {
+      if (event.type !== 'fault') return;
+      this.#logger.error(`@EndsDebateSession() could not report an end (${event.error}): ${event.where}`);
+    }),
+  );
   readonly #warnedOf = new WeakSet<object>();
   readonly #moduleRef: ModuleRef;
   readonly #reflector: Reflector;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { StorageError } from '../errors.js';
-import { Containment } from './containment.js';
+import { Containment, faultsTo } from './containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 
 function contained(): { containment: Containment; events: DebateSpaceEvent[] } {
   const events: DebateSpaceEvent[] = [];
-  return { containment: new Containment((event) => events.push(event)), events };
+  return { containment: new Containment(faultsTo((event) => events.push(event))), events };
 }
 
 const fault = { type: 'fault', where: 'a listener', error: 'TypeError' };
@@ -41,9 +41,11 @@ describe('the containment', () => {
   });
 
   it.each(failures)('contains work that $name though nobody hears of it', async ({ work }) => {
-    const containment = new Containment(() => {
-      throw new Error('the logger is broken as well');
-    });
+    const containment = new Containment(
+      faultsTo(() => {
+        throw new Error('the logger is broken as well');
+      }),
+    );
     expect(await containment.run<unknown>('a listener', work, 'otherwise')).toBe('otherwise');
   });
 });

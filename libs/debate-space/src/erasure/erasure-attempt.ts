@@ -140,7 +140,7 @@ export class ErasureAttempt {
       if (isNotFound && !(await this.calls.isServiceThere()))
         return { cause: String(status), hint: HINTS.noService, others: 'held-up', sent: true };
       // Not found – unless an earlier attempt erased the user, and its answer was lost.
-      const outcome = isNotFound && !claim.uncertain ? 'not-found' : 'erased';
+      const outcome = isNotFound && claim.uncertain === undefined ? 'not-found' : 'erased';
       return { outcome, status, loggedOut };
     } catch (error) {
       return failureOf(claim, error, this.shutdownSignal.aborted);

@@ -33,8 +33,8 @@ const MAX_SUBJECTS = 1_000;
 const MAX_TRIES = 10;
 /** How many unverified rows are remembered, so that each is reported once. */
 const MAX_REPORTED = 1_000;
-/** The mark of a reference that was canceled although it was not genuine. */
-const NO_MARK = '-';
+/** Of a reference that was requested before there were marks, or canceled although its mark did not fit. */
+const NO_MARK = '';
 
 /** An erasure that has not ended. */
 export interface OpenErasure {
@@ -124,7 +124,7 @@ export class ErasureRepository {
       ...{ complete: list?.isLast ?? true, paused: false, canceled: false },
     };
     for (let tries = 1; ; tries += 1) {
-      if (known && !this.#isGenuine(known)) throw conflictError(UNVERIFIED);
+      if (known && !this.#isUsable(known)) throw conflictError(UNVERIFIED);
       // A list is completed, a finished reference begins anew.
       const next = known
         ? { ...known, ...(list ? { complete: true } : { requestedBy, requestedAt }) }
@@ -136,10 +136,14 @@ export class ErasureRepository {
   }
 
   #sealed(reference: string, mode: ErasureMode, uid: string): NewErasure {
-    const [subject = '', ...former] = this.keyring.hashes('erasure', uid);
+    const [subject = '', ...former] = this.#subjectsOf(uid);
     const id = erasureId(reference, subject);
     const sealed = this.keyring.seal(uid, 'erasure', id, subject, mode);
     return { id, subject, formerIds: former.map((hash) => erasureId(reference, hash)), sealed };
+  }
+
+  #subjectsOf(uid: string): readonly string[] {
+    return [...this.keyring.hashes('erasure', uid), ...this.keyring.formerHashes(uid)];
   }
 
   // ---- genuine rows
@@ -158,6 +162,13 @@ export class ErasureRepository {
     return isGenuine;
   }
 
+  /** Nobody vouches for a reference without a mark: of its users, those are erased whose seals are as old. */
+  #isUsable(found: Reference): boolean {
+    if (found.mark !== NO_MARK) return this.#isGenuine(found);
+    this.#unverified.delete(found.key);
+    return true;
+  }
+
   #report(record: 'reference' | 'receipt', id: string, reference: string): void {
     if (this.#reported.has(id) || this.#reported.size === MAX_REPORTED) return;
     this.#reported.add(id);
@@ -167,9 +178,14 @@ export class ErasureRepository {
   /** @returns `undefined` if no key vouches for the job and its reference, or opens the uid */
   #pending({ id, subject, sealed, uncertain }: Job, of: Reference): PendingErasure | undefined {
     const { mode, reference, requestedBy } = of;
-    const isOf = id === erasureId(reference, subject) && this.#isGenuine(of);
+    if (id !== erasureId(reference, subject)) return undefined;
+    if (!this.#isUsable(of)) return undefined;
     const isSent = uncertain === undefined || this.keyring.isMarked(uncertain, 'uncertain', id);
-    const uid = isOf && isSent ? this.keyring.open(sealed, 'erasure', id, subject, mode) : undefined;
+    const row = ['erasure', id, subject, mode] as const;
+    const isMarked = isSent && of.mark !== NO_MARK;
+    // A user who was requested before there were marks has a seal that no process makes any more.
+    const uid =
+      (isMarked ? this.keyring.open(sealed, ...row) : undefined) ?? this.keyring.openFormer(sealed, ...row);
     return uid === undefined
       ? undefined
       : { uid, mode, reference, ...(requestedBy !== undefined && { requestedBy }) };
@@ -178,7 +194,7 @@ export class ErasureRepository {
   /** Verifies some of the references, the newest first, and continues with the next call. */
   async verifySome(): Promise<void> {
     const page = await this.storage.references(PER_PAGE, this.#verified);
-    for (const found of page) this.#isGenuine(found);
+    for (const found of page) this.#isUsable(found);
     this.#verified = page.length === PER_PAGE ? page.at(-1) : undefined;
   }
 
@@ -241,9 +257,7 @@ export class ErasureRepository {
     uids: readonly string[],
     requests: ErasureRequests = this.storage,
   ): Promise<readonly OpenErasure[]> {
-    const uidOf = new Map(
-      uids.flatMap((uid) => this.keyring.hashes('erasure', uid).map((hash) => [hash, uid] as const)),
-    );
+    const uidOf = new Map(uids.flatMap((uid) => this.#subjectsOf(uid).map((hash) => [hash, uid] as const)));
     const subjects = [...uidOf.keys()];
     const found: OpenErasure[] = [];
     for (let from = 0; from < subjects.length; from += MAX_SUBJECTS) {
@@ -263,8 +277,9 @@ export class ErasureRepository {
   async setPaused(reference: string, paused: boolean): Promise<boolean> {
     for (let tries = 1; tries <= MAX_TRIES; tries += 1) {
       const found = await this.#found(reference);
-      if (found.finishedAt !== undefined || found.paused === paused || !this.#isGenuine(found)) return false;
-      if (!(await this.storage.setPaused(found, paused, this.#mark({ ...found, paused })))) continue;
+      if (found.finishedAt !== undefined || found.paused === paused || !this.#isUsable(found)) return false;
+      const mark = found.mark === NO_MARK ? NO_MARK : this.#mark({ ...found, paused });
+      if (!(await this.storage.setPaused(found, paused, mark))) continue;
       this.changed();
       return true;
     }
@@ -285,7 +300,7 @@ export class ErasureRepository {
     for (;;) {
       const found = await this.#found(reference);
       const next = { ...found, canceled: true, paused: false };
-      const mark = this.#isGenuine(found) ? this.#mark(next) : NO_MARK;
+      const mark = found.mark !== NO_MARK && this.#isGenuine(found) ? this.#mark(next) : NO_MARK;
       const { more, uncertain, finished } = await this.storage.cancelErasures(found, mark);
       const ended = [{ finished }];
       for (const job of uncertain)
@@ -333,7 +348,7 @@ export class ErasureRepository {
 
   #statusOf(found: ReferenceStatus): ErasureStatus {
     const isOverdue = Date.now() - found.requestedAt > this.overdueAfterMs;
-    return statusOf({ ...found, isGenuine: this.#isGenuine(found), isOverdue });
+    return statusOf({ ...found, isGenuine: this.#isUsable(found), isOverdue });
   }
 
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
@@ -346,7 +361,7 @@ export class ErasureRepository {
 
   /** Under all storage keys. */
   async *receiptsOf(uid: string): AsyncGenerator<ErasureReceipt> {
-    for (const erasure of await this.storage.erasuresOf(this.keyring.hashes('erasure', uid), 'done'))
+    for (const erasure of await this.storage.erasuresOf(this.#subjectsOf(uid), 'done'))
       yield this.#receipt(erasure);
   }
 

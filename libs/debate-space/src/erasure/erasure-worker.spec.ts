@@ -310,7 +310,7 @@ describe('an erasure that no storage key vouches for', () => {
     expect(await room.control.resume('r')).toMatchObject({ state: 'unverified', waiting: 1 });
     const code = 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
     await expect(room.ask('r', ['bob'])).rejects.toMatchObject({ code });
-    expect(await room.control.cancel('r')).toMatchObject({ state: 'unverified', canceled: 1, waiting: 0 });
+    expect(await room.control.cancel('r')).toMatchObject({ state: 'canceled', canceled: 1, waiting: 0 });
     expect(room.repository.unverified).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import type { Emit } from '../events.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobWork } from '../jobs/job-lane.js';
@@ -54,7 +54,7 @@ export class ErasureWorker implements JobWork {
   ) {
     this.storage = repository.storage;
     this.only = options.only;
-    this.#containment = new Containment(emit);
+    this.#containment = new Containment(faultsTo(emit));
     const onChange = (state: 'open' | 'closed', cause: string): void => {
       emit(state === 'open' ? { type: 'erasure-service-down', cause } : { type: 'erasure-service-up' });
     };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import { StorageError } from '../errors.js';
 import { Keyring } from '../secrets/keyring.js';
 import { Secret } from '../secrets/secret.js';
@@ -20,7 +20,9 @@ async function instances(keys: readonly [string[], string[]] = [['a storage key'
   const stored = new Map<string, FoundSession>();
   const find = (sid: string): Promise<readonly FoundSession[]> =>
     Promise.resolve([stored.get(sid)].filter((found) => found !== undefined));
-  const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
+  const containment = new Containment(
+    faultsTo((event) => event.type === 'fault' && faults.push(event.where)),
+  );
   const [one, other] = keys.map(
     (some) =>
       new LiveSessionTable(

@@ -1,4 +1,4 @@
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import type { Emit } from '../events.js';
 import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { ServicePause } from '../service/http/service-pause.js';
@@ -41,7 +41,7 @@ export class LogoutDelivery {
   constructor(parts: DeliveryParts) {
     this.breaker = parts.breaker;
     this.#parts = parts;
-    this.#containment = new Containment(parts.emit);
+    this.#containment = new Containment(faultsTo(parts.emit));
   }
 
   /** How long nothing may be sent, in milliseconds. */

@@ -82,6 +82,18 @@ describe('the end of a session', () => {
     expect(await logouts.memoryCounts()).toMatchObject({ pending: 3 });
   });
 
+  it('is withdrawn from the storage when it has gone to memory, so that it is delivered once', async () => {
+    const late: (AbortSignal | undefined)[] = [];
+    const addLogouts: Storage['addLogouts'] = (_rows, signal) => {
+      late.push(signal);
+      return silent();
+    };
+    const { recorder, logouts } = recording({ addLogouts });
+    await recorder.record(endOf('alice'));
+    expect(late.map((signal) => signal?.aborted)).toEqual([true]);
+    expect(await logouts.memoryCounts()).toMatchObject({ pending: 1 });
+  });
+
   it.each([true, false])(
     'that another process has reported is neither stored nor announced (durable: %p)',
     async (isDurable) => {

@@ -134,7 +134,9 @@ export class LogoutRepository {
 
   /** @returns `undefined` when no storage key opens the uid, or when somebody without a key has changed the row */
   entryOf({ id, subject, sealed, details }: Job): LogoutEntry | undefined {
-    const uid = this.#keyring.open(sealed, 'logout', id, subject, details);
+    const uid =
+      this.#keyring.open(sealed, 'logout', id, subject, details) ??
+      this.#keyring.openFormer(sealed, 'logout', id, subject, undefined);
     return uid === undefined ? undefined : { id, uid, reason: details as EndReason, endedAt: endedAtOf(id) };
   }
 
@@ -159,7 +161,7 @@ export class LogoutRepository {
 
   /** The logouts of a user with their states, the earliest end first. */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
-    const jobs = await this.#storage.logoutsOf(this.#keyring.hashes('logout', uid));
+    const jobs = await this.#storage.logoutsOf(this.#subjectsOf(uid));
     const since = Date.now() - this.#historyRetentionMs;
     const kept = jobs.filter(({ state, endedAt = 0 }) => state !== 'done' || endedAt > since);
     return kept.map(historyEntry);
@@ -167,7 +169,11 @@ export class LogoutRepository {
 
   /** Ends all waiting and parked logouts of a user who is erased. */
   async forget(uid: string): Promise<void> {
-    await this.#storage.supersedeLogouts(this.#keyring.hashes('logout', uid));
+    await this.#storage.supersedeLogouts(this.#subjectsOf(uid));
+  }
+
+  #subjectsOf(uid: string): readonly string[] {
+    return [...this.#keyring.hashes('logout', uid), ...this.#keyring.formerHashes(uid)];
   }
 }
 

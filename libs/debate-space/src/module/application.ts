@@ -121,11 +121,18 @@ function keysOf({ storage: engine, storageKey }: ResolvedOptions, { key }: OpenS
   return [...new Set(own === undefined ? given : [...given, own])].map((each) => new Secret(each));
 }
 
+/** How a key ends that has a hash: after a hyphen 16 characters, at least one of them a capital letter. */
+const HASHED = /-(?=[\w-]*[A-Z])[\w-]{16}$/;
+
 /**
- * Names the rows of an application. A hash of the whole name ends each key, so that no two names share one; before it comes
- * what an operator recognizes. Independent of the keys, so that a rotated key hides nothing.
+ * Names the rows of an application: no two names have the same key. A plain name is its own key, unless it looks like the key
+ * of another name. Independent of the storage keys, so that a rotation hides nothing.
  */
 export function applicationKey(applicationName: string): string {
-  const hash = createHash('sha256').update(applicationName).digest('hex').slice(0, 24);
-  return `${applicationName.replace(/[^\w-]/g, '_').slice(0, 32)}-${hash}`;
+  if (/^[\w-]{1,64}$/.test(applicationName) && !HASHED.test(applicationName)) return applicationName;
+  const plain = applicationName.replace(/[^\w-]/g, '_').slice(0, 32);
+  for (let text = applicationName; ; text += '\0') {
+    const key = `${plain}-${createHash('sha256').update(text).digest('base64url').slice(0, 16)}`;
+    if (HASHED.test(key)) return key;
+  }
 }

@@ -1,6 +1,6 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import { Periodic } from '../async/periodic.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureWorker } from '../erasure/erasure-worker.js';
@@ -53,7 +53,7 @@ export class Workers {
     private readonly erasureWorker: ErasureWorker,
   ) {
     const { emit, storage, memory } = application;
-    const containment = new Containment(emit);
+    const containment = new Containment(faultsTo(emit));
     const onFault = containment.report.bind(containment);
     this.stored = new JobLane(logoutWork(storage, logouts.stored, delivery), onFault);
     this.erasures = new JobLane(erasureWorker, onFault);
@@ -177,7 +177,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   ) {
     const { application } = parts;
     const log = new EventLog(application.logger);
-    this.#log = new Containment(log.write.bind(log));
+    this.#log = new Containment(faultsTo(log.write.bind(log)));
     application.events.subscribe((event) => {
       this.#log.run('logger', () => {
         log.write(event);
@@ -251,7 +251,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
 export async function shutDown(parts: ApplicationParts): Promise<void> {
   const { application, sessions, workers, transport } = parts;
   const { emit, watch, storage, shutdown, events } = application;
-  const containment = new Containment(emit);
+  const containment = new Containment(faultsTo(emit));
   const begunAt = performance.now();
   const leftMs = (untilMs: number): number => Math.max(LATE_STEP_MS, begunAt + untilMs - performance.now());
 

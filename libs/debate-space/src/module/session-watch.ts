@@ -1,6 +1,6 @@
 import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import type { FoundSession } from '../session-end/session-end.js';
-import { Containment } from '../async/containment.js';
+import { Containment, faultsTo } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
 import { LiveSessionTable } from '../live-sessions/live-session-table.js';
 import { keepSweeping } from '../live-sessions/session-sweep.js';
@@ -24,7 +24,7 @@ export class SessionWatch {
     const { expiry, ...session } = options.session;
     const { storageTimeoutMs } = options.logout;
     const { signal } = this.#shutdown;
-    const containment = new Containment(emit);
+    const containment = new Containment(faultsTo(emit));
     const find = (sid: string): Promise<readonly FoundSession[]> => this.watcher.find(sid);
     const isSwept = expiry !== false && options.logout.mode === 'direct';
     const liveSessions = isSwept ? new LiveSessionTable(storage, keyring, find, containment) : undefined;
@@ -45,7 +45,7 @@ export class SessionWatch {
         containment.report(where, error);
       },
       onWarning: ({ code, message, hint }) => {
-        emit({ type: 'setup-warning', code, message: ofPlugin(message), hint: ofPlugin(hint) });
+        emit({ type: 'setup-warning', code, message, hint });
       },
       onStore: (store) => {
         emit({ type: 'session-store-found', store });
@@ -66,9 +66,4 @@ export class SessionWatch {
     await this.#liveSessions?.idle();
     await swept;
   }
-}
-
-/** The options that the library names are those of `session` here. */
-function ofPlugin(text: string): string {
-  return text.replaceAll(/\bthe option (uid|store|cookies)\b/g, 'the option session.$1');
 }

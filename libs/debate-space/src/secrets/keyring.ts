@@ -26,6 +26,8 @@ interface Keys {
   readonly hash: KeyObject;
   readonly seal: KeyObject;
   readonly mark: KeyObject;
+  /** Of the rows that were written before there were marks. */
+  readonly former: { readonly hash: KeyObject; readonly seal: KeyObject };
 }
 
 /**
@@ -43,6 +45,7 @@ export class Keyring {
       hash: derived(key, 'hashes'),
       seal: derived(key, 'sealed texts'),
       mark: derived(key, 'marks'),
+      former: { hash: createSecretKey(key.reveal(), 'utf8'), seal: derived(key, 'sealed uids') },
     }));
   }
 
@@ -54,6 +57,11 @@ export class Keyring {
   /** The hashes under all keys, the first key first: finds rows that an older key has written. */
   hashes(kind: string, ...parts: readonly Part[]): readonly string[] {
     return this.#keys.map(({ hash }) => this.#hmac(hash, kind, parts));
+  }
+
+  /** The hashes of a user in rows that were written before there were marks: the same for logouts and erasures. */
+  formerHashes(uid: string): readonly string[] {
+    return this.#keys.map(({ former }) => shortHmac(former.hash, `uid\0${uid}`));
   }
 
   /**
@@ -70,19 +78,14 @@ export class Keyring {
 
   /** @returns `undefined` if no key opens it, if it belongs to another row, or if it is damaged */
   open(sealed: string, kind: string, ...row: readonly Part[]): string | undefined {
-    const bytes = Buffer.from(sealed, 'base64url');
-    const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
-    const hidden = bytes.subarray(IV_BYTES + TAG_BYTES);
-    for (const { seal } of this.#keys) {
-      try {
-        const decipher = createDecipheriv(CIPHER, seal, iv, { authTagLength: TAG_BYTES });
-        decipher.setAuthTag(tag).setAAD(this.#bound(kind, row));
-        return decipher.update(hidden, undefined, 'utf8') + decipher.final('utf8');
-      } catch {
-        // Another key may open it.
-      }
-    }
-    return undefined;
+    const keys = this.#keys.map(({ seal }) => seal);
+    return opened(sealed, keys, this.#bound(kind, row));
+  }
+
+  /** Opens a uid that was sealed before there were marks, bound to the application, a kind and a row as well. */
+  openFormer(sealed: string, kind: string, ...row: readonly Part[]): string | undefined {
+    const keys = this.#keys.map(({ former }) => former.seal);
+    return opened(sealed, keys, this.#bound(kind, row));
   }
 
   /** Vouches for columns that are readable: only a process with the key can write it. 22 characters of `[A-Za-z0-9_-]`. */
@@ -104,10 +107,7 @@ export class Keyring {
   }
 
   #hmac(key: KeyObject, kind: string, parts: readonly Part[]): string {
-    return createHmac('sha256', key)
-      .update(this.#bound(kind, parts))
-      .digest('base64url')
-      .slice(0, HASH_LENGTH);
+    return shortHmac(key, this.#bound(kind, parts));
   }
 
   #bound(kind: string, parts: readonly Part[]): Buffer {
@@ -121,6 +121,25 @@ export class Keyring {
     return iv;
   }
 }
+
+function opened(sealed: string, keys: readonly KeyObject[], bound: Buffer): string | undefined {
+  const bytes = Buffer.from(sealed, 'base64url');
+  const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
+  const hidden = bytes.subarray(IV_BYTES + TAG_BYTES);
+  for (const key of keys) {
+    try {
+      const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
+      decipher.setAuthTag(tag).setAAD(bound);
+      return decipher.update(hidden, undefined, 'utf8') + decipher.final('utf8');
+    } catch {
+      // Another key may open it.
+    }
+  }
+  return undefined;
+}
+
+const shortHmac = (key: KeyObject, text: string | Buffer): string =>
+  createHmac('sha256', key).update(text).digest('base64url').slice(0, HASH_LENGTH);
 
 /** A `KeyObject` is not printed. */
 function derived(key: Secret, use: string): KeyObject {

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, ServerResponse, type RequestListener, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { Containment, type MaybePromise } from './containment.js';
+import { Containment } from '../async/containment.js';
+import { type MaybePromise } from '../async/promises.js';
 import { beforeAnswer, gateAnswersOf, installGate } from './answer-gate.js';
 
 let server: Server | undefined;

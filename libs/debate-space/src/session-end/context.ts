@@ -1,4 +1,4 @@
-import type { Containment } from './containment.js';
+import type { Containment } from '../async/containment.js';
 import type { EndReporter } from './end-reporter.js';
 import type { ArrivingRequests } from './request-scope.js';
 import type { LiveSessions, SessionUid } from './session-end.js';

@@ -1,8 +1,10 @@
+import type { SessionEndReason } from '../events.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseSetCookie } from 'cookie';
 import { LRUCache } from 'lru-cache';
-import type { CookieRequest, EndReason, SessionCookie } from './session-end.js';
-import { withTimeout } from './waits.js';
+import type { CookieRequest, SessionCookie } from './session-end.js';
+import { withTimeout } from '../async/with-timeout.js';
+
 import {
   cookiesAfter,
   cookiesSent,
@@ -20,13 +22,13 @@ import { UidCount } from './setup-warnings.js';
 import type { WatchContext } from './context.js';
 import { isClosed, pathOf } from './request-scope.js';
 import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
-import type { Containment } from './containment.js';
+import type { Containment } from '../async/containment.js';
 
 /** The user of a cookie before an answer has changed it, and afterwards. */
 interface CookieChange {
   readonly uid: string | undefined;
   readonly next: string | undefined;
-  readonly reason: EndReason;
+  readonly reason: SessionEndReason;
 }
 
 interface RememberedUser {

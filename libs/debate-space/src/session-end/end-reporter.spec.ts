@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Containment } from './containment.js';
+import { Containment } from '../async/containment.js';
 import { EndReporter, type ReportedEnd } from './end-reporter.js';
 import type { SessionEnd } from './session-end.js';
 

@@ -1,11 +1,12 @@
+import type { SessionEndReason } from '../events.js';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { beforeAnswer } from './answer-gate.js';
 import { REMEMBERED } from './browser-cookies.js';
-import type { MaybePromise } from './containment.js';
+import type { MaybePromise } from '../async/promises.js';
 import type { WatchContext } from './context.js';
 import { mayNeverClose, RequestScope } from './request-scope.js';
-import type { EndReason, SessionRecord } from './session-end.js';
+import type { SessionRecord } from './session-end.js';
 import type { SessionReader } from './session-reader.js';
 import { hasExpired } from './session-user.js';
 import type { ObservedCall } from './store-call.js';
@@ -16,7 +17,7 @@ export interface PossibleEnd {
   /** Absent when the store does not tell the ids of the sessions that it clears. */
   readonly sid: string | undefined;
   readonly uid: string;
-  readonly reason: EndReason;
+  readonly reason: SessionEndReason;
   /** The store call that may end the session. */
   call: ObservedCall;
 }

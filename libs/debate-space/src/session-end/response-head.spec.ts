@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Containment } from './containment.js';
+import { Containment } from '../async/containment.js';
 import { onHead } from './cookie-sessions.js';
 
 type Answer = (response: ServerResponse) => unknown;

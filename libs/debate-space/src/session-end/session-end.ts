@@ -1,13 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-
-/** Why a session ended. `abandoned`: its cookie was cleared; `expired`: it expired; `explicit`: the app reported the end. */
-export type EndReason =
-  'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'abandoned' | 'expired' | 'explicit';
+import type { SessionEndReason, SetupWarningCode } from '../events.js';
 
 /** A session has ended for its user. */
 export interface SessionEnd {
   readonly uid: string;
-  readonly reason: EndReason;
+  readonly reason: SessionEndReason;
   readonly endedAt: Date;
 }
 
@@ -78,17 +75,6 @@ export interface LiveSessions {
    */
   gone(sid: string, uid: string): Promise<void>;
 }
-
-/** A setup in which ends are missed. */
-export type SetupWarningCode =
-  | 'uid-not-found'
-  | 'uid-never-found'
-  | 'cookie-without-uid'
-  | 'session-without-store'
-  | 'session-of-parent-app'
-  | 'clear-not-listed'
-  | 'store-not-watchable'
-  | 'store-not-answering';
 
 /** Given once for each `code`. */
 export interface SetupWarning {

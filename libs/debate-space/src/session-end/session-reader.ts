@@ -1,4 +1,4 @@
-import { chain, isPromise, type MaybePromise } from './containment.js';
+import { chain, isPromise, type MaybePromise } from '../async/promises.js';
 import type { FoundSession, SessionRecord } from './session-end.js';
 import { asStored, hasExpired, isObject, resolvedUid } from './session-user.js';
 import { RefusedUid } from '../uid-rule.js';

@@ -1,4 +1,4 @@
-import { isPromise } from './containment.js';
+import { isPromise } from '../async/promises.js';
 import type { SessionRecord } from './session-end.js';
 import { foundUid, RefusedUid } from '../uid-rule.js';
 

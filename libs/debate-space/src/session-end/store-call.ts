@@ -1,4 +1,4 @@
-import { isPromise } from './containment.js';
+import { isPromise } from '../async/promises.js';
 import type { PassOn } from './patch-store.js';
 
 /** How a call of the store ended; `silent`: the store neither called back nor returned a promise. */

@@ -88,18 +88,3 @@ export class PendingTasks {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
   }
 }
-
-/**
- * Waits for a promise, for at most `ms`. The promise itself continues; the timer does not keep the process alive.
- * @returns what the promise resolves to, or `late`
- */
-export function withTimeout<T, L>(promise: PromiseLike<T>, ms: number, late: L): Promise<T | L> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms, late).unref();
-    const stop = (): void => {
-      clearTimeout(timer);
-    };
-    promise.then(stop, stop);
-    promise.then(resolve, reject);
-  });
-}

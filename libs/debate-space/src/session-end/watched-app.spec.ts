@@ -64,7 +64,7 @@ describe('a store that cannot be watched', () => {
       expect.objectContaining({
         code: 'store-not-watchable',
         message: expect.stringContaining(`its ${part} cannot be replaced`) as unknown,
-        hint: expect.stringContaining('the option store') as unknown,
+        hint: expect.stringContaining('the option session.store') as unknown,
       }),
     ]);
   });

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Containment } from './containment.js';
+import { Containment } from '../async/containment.js';
 import type { WatchContext } from './context.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { EndReporter } from './end-reporter.js';
@@ -8,7 +8,8 @@ import { ArrivingRequests, storeIn, type RequestScope, type UnownedListener } fr
 import type { FoundSession, SessionEndOptions, SessionRecord, SessionStore } from './session-end.js';
 import { defaultSessionUid, isObject, userIn } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
-import { OpenWaits, PendingTasks, withTimeout } from './waits.js';
+import { withTimeout } from '../async/with-timeout.js';
+import { OpenWaits, PendingTasks } from './waits.js';
 import { WatchedStore } from './watched-store.js';
 
 /** A host may make a store for each request: only the first ones are announced. */

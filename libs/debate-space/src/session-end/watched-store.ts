@@ -1,3 +1,4 @@
+import type { SessionEndReason } from '../events.js';
 import { LRUCache } from 'lru-cache';
 import {
   changedCookies,
@@ -7,12 +8,12 @@ import {
   REMEMBERED,
   type CookieScope,
 } from './browser-cookies.js';
-import { chain, isPromise, type MaybePromise } from './containment.js';
+import { chain, isPromise, type MaybePromise } from '../async/promises.js';
 import type { WatchContext } from './context.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { NO_OWNERS, PossibleEnds, type Owners } from './possible-ends.js';
 import { scopeOf, type OwnedSession, type RequestScope } from './request-scope.js';
-import type { EndReason, SessionRecord } from './session-end.js';
+import type { SessionRecord } from './session-end.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 import { expiryOf, hasExpired, isObject, loadedExpiry } from './session-user.js';
 import { UidCount } from './setup-warnings.js';
@@ -306,7 +307,12 @@ export class WatchedStore {
    * A call that leaves a session to the user `next`, or to nobody.
    * @param by the request that makes the call, where that is known
    */
-  #end(sid: string, next: string | undefined, reason: EndReason, by: RequestScope | undefined): Observed {
+  #end(
+    sid: string,
+    next: string | undefined,
+    reason: SessionEndReason,
+    by: RequestScope | undefined,
+  ): Observed {
     const owned = by ? [by.owned(this, sid) ?? []].flat() : (this.#owners.get(sid) ?? []);
     const call = new ObservedCall();
     const owners = this.#ownersOf(sid, by);

@@ -52,11 +52,11 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
 
   const jobs = `INSERT INTO debate_space_jobs (id, app, kind, queue, subject, state, details, attempts, failures, rejections,
     uncertain, since, due_at, ended_at, sealed) SELECT`;
-  const waiting = `${jobs} 'app/' || lpad(n::text, 15, '0') || '-w', 'app', 'logout', 'app/logout', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
+  const waiting = `${jobs} 'app/' || lpad(n::text, 15, '0') || '-w', 'app', 'logout', 'app/logouts', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
     FROM generate_series(1, $1::int) n`;
-  const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logout', 's' || n, 'done', '', 1, 0, 0, 0, n, NULL, n, ''
+  const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logouts', 's' || n, 'done', '', 1, 0, 0, 0, n, NULL, n, ''
     FROM generate_series(1, $1::int) n`;
-  const erasures = `${jobs} 'app/r.' || n, 'app', 'erasure', 'app/erasure', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
+  const erasures = `${jobs} 'app/r.' || n, 'app', 'erasure', 'app/erasures', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
     FROM generate_series(1, $1::int) n`;
   const sessions = `INSERT INTO debate_space_sessions (id, app, subject, expires_at, due_at, sealed)
     SELECT 'app/s' || n, 'app', 's' || n, n, n, 'sealed' FROM generate_series(1, $1::int) n`;
@@ -113,7 +113,7 @@ mariadbServer.describe('how many rows MariaDB reads', () => {
     const fill = (rows: number, columns: string): Promise<unknown> =>
       pool.query(`INSERT INTO debate_space_jobs (id, app, kind, queue, subject, state, details, attempts, failures, rejections,
         uncertain, since, due_at, ended_at, sealed) SELECT ${columns} FROM seq_1_to_${rows}`);
-    const logout = `'app', 'logout', 'app/logout', CONCAT('s', seq)`;
+    const logout = `'app', 'logout', 'app/logouts', CONCAT('s', seq)`;
     await fill(4 * WAITING, `CONCAT('app/d', seq), ${logout}, 'done', '', 1, 0, 0, 0, seq, NULL, seq, ''`);
     const id = `CONCAT('app/', LPAD(seq, 15, '0'), '-w')`;
     await fill(WAITING, `${id}, ${logout}, 'waiting', '', 0, 0, 0, 0, seq, seq, NULL, 'sealed'`);

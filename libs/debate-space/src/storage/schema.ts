@@ -48,7 +48,7 @@ type Index = readonly [name: string, columns: string, where?: string];
 
 /*
  * Ids and queues begin with the application and a slash, so that only one index fits a claim: the one that has the rows in
- * the order in which they are due. `queue` is `APP/logout`, `APP/erasure`, or the id of a reference that is a list.
+ * the order in which they are due. `queue` is `APP/logouts`, `APP/erasures`, or the id of a reference that is a list.
  */
 const FIRST: Migration = [
   ...table(

@@ -36,7 +36,7 @@ export const ENDED_USERS = Object.values(COUNTERS).join(' + ');
 const isEmpty = (value: unknown): boolean => value === null || value === undefined;
 export const numberOr = (value: unknown): number | undefined => (isEmpty(value) ? undefined : Number(value));
 export const textOr = (value: unknown): string | undefined => (isEmpty(value) ? undefined : String(value));
-const flag = (value: unknown): boolean => Number(value) === 1;
+const flag = (value: unknown): boolean => Number(value) > 0;
 
 /** An id without the application in front of it. */
 export const idOf = ({ id, app }: Row): string => String(id).slice(String(app).length + 1);
@@ -54,7 +54,7 @@ export const jobOf = (row: Row): Job => ({
   attempts: Number(row.attempts),
   failures: Number(row.failures),
   rejections: Number(row.rejections),
-  uncertain: textOr(row.uncertain_mark),
+  uncertain: textOr(row.uncertain_mark) ?? (flag(row.uncertain) ? '' : undefined),
   dueAt: numberOr(row.due_at),
   since: Number(row.since),
   endedAt: numberOr(row.ended_at),
@@ -67,7 +67,7 @@ export const referenceOf = (row: Row): Reference => ({
   requestedBy: textOr(row.requested_by),
   isList: flag(row.is_list),
   requestedAt: Number(row.requested_at),
-  mark: String(row.mark),
+  mark: textOr(row.mark) ?? '',
   complete: flag(row.complete),
   paused: flag(row.paused),
   canceled: flag(row.canceled),

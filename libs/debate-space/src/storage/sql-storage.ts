@@ -67,8 +67,10 @@ const WAITING = 'due_at IS NOT NULL';
 const PARKED = `state = 'parked' AND ended_at IS NOT NULL`;
 /** Of how many jobs the one that waits for its next attempt is looked for. */
 const LATEST_DUE = 20;
+/** In `is_list`. A process of version 1 has lists with 1, and claims no others: it cannot read what this version seals. */
+const LIST = 2;
 /** Lists of which users are erased, as `r`. */
-const RUNNING_LISTS = `r.app = ? AND r.is_list = 1 AND r.finished_at IS NULL AND r.paused = 0
+const RUNNING_LISTS = `r.app = ? AND r.is_list = ${LIST} AND r.finished_at IS NULL AND r.paused = 0
   AND (r.complete = 1 OR r.canceled = 1)`;
 
 type Values = readonly unknown[];
@@ -107,7 +109,7 @@ export class SqlStorage implements Storage {
     this.#sessions = table('debate_space_sessions');
     this.#rate = table('debate_space_rate');
     this.#facts = table('debate_space_facts');
-    this.#singles = this.#id('erasure');
+    this.#singles = this.#id('erasures');
     if (within) this.within = (transaction) => new SqlStorage(within(transaction), application, { prefix });
   }
 
@@ -125,7 +127,7 @@ export class SqlStorage implements Storage {
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
     const given = { id: '?', app: '?', queue: '?', subject: '?', details: '?', sealed: '?' };
     const columns = { ...given, kind: `'logout'`, due_at: this.#now, since: this.#now, ...UNTRIED };
-    const queue = this.#id('logout');
+    const queue = this.#id('logouts');
     const rows = logouts.map(({ id, subject, details, sealed }) => [
       this.#id(id),
       this.#application,
@@ -182,7 +184,7 @@ export class SqlStorage implements Storage {
         ? [`${this.#dueQueue} = ? AND ${WAITING}`, 'due_at']
         : [`queue = ? AND ${PARKED}`, 'ended_at'];
     const text = `SELECT * FROM ${this.#jobs} WHERE ${rows} ORDER BY ${order}, id LIMIT ${limit} OFFSET ${skip}`;
-    return (await this.#rows(text, [this.#id('logout')])).map(jobOf);
+    return (await this.#rows(text, [this.#id('logouts')])).map(jobOf);
   }
 
   async logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
@@ -201,7 +203,8 @@ export class SqlStorage implements Storage {
 
   async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS, only?: string): Promise<Claims> {
     const token = randomUUID();
-    const rows = only === undefined ? await this.#take(kind, this.#id(kind), limit, leaseMs, token) : [];
+    const singles = this.#id(`${kind}s`);
+    const rows = only === undefined ? await this.#take(kind, singles, limit, leaseMs, token) : [];
     const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit, only) : [];
     for (const list of lists)
       if (rows.length < limit)
@@ -262,7 +265,11 @@ export class SqlStorage implements Storage {
     const pause = `(SELECT value FROM ${this.#facts} WHERE id = ? AND value <= ${this.#now} + ${MAX_PAUSE_MS})`;
     const [row] = await this.#rows(
       `SELECT ${this.#now} AS at, MIN(due) AS due, ${pause} AS paused_until FROM (${dues}) AS dues`,
-      [this.#id(`${kind}-paused-until`), this.#id(kind), ...(kind === 'erasure' ? [this.#application] : [])],
+      [
+        this.#id(`${kind}-paused-until`),
+        this.#id(`${kind}s`),
+        ...(kind === 'erasure' ? [this.#application] : []),
+      ],
     );
     const now = Number(row?.at);
     if (row?.due === null || row?.due === undefined) return { now, nextMs: undefined };
@@ -309,7 +316,7 @@ export class SqlStorage implements Storage {
   }
 
   async #logoutCounts(): Promise<Counts> {
-    const queue = this.#id('logout');
+    const queue = this.#id('logouts');
     const waiting = `SELECT id FROM ${this.#jobs} WHERE ${this.#dueQueue} = ? AND ${WAITING}`;
     const parked = `SELECT id FROM ${this.#jobs} WHERE queue = ? AND ${PARKED}`;
     const count = (rows: string): string => `(SELECT COUNT(*) FROM (${rows} LIMIT ${MANY}) AS part)`;
@@ -327,7 +334,7 @@ export class SqlStorage implements Storage {
       WHERE ${unfinished} ORDER BY requested_at LIMIT ${MANY}`;
     const singles = `SELECT id FROM ${this.#jobs} WHERE queue = ? AND ${PARKED} LIMIT ${MANY}`;
     const ofLists = `SELECT j.id FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${PARKED}
-      WHERE ${unfinished} AND r.is_list = 1 LIMIT ${MANY}`;
+      WHERE ${unfinished} AND r.is_list > 0 LIMIT ${MANY}`;
     const text = `SELECT SUM(users) AS unended, MIN(requested_at) AS oldest, (SELECT COUNT(*) FROM (${singles}) AS singles)
       + (SELECT COUNT(*) FROM (${ofLists}) AS of_lists) AS parked FROM (${earliest}) AS earliest`;
     const [row] = await this.#rows(text, [this.#singles, this.#application, this.#application]);
@@ -384,7 +391,7 @@ export class SqlStorage implements Storage {
   /** @returns 1, or 0 if the reference is there already */
   #insertReference(query: Query, id: string, given: NewReference): Promise<number> {
     const { reference, mode, requestedBy = null, requestedAt, list, mark } = given;
-    const isList = Number(list !== undefined);
+    const isList = list === undefined ? 0 : LIST;
     const request = {
       id: '?',
       app: '?',
@@ -405,7 +412,7 @@ export class SqlStorage implements Storage {
       requestedAt,
       isList,
       list?.reader ?? null,
-      1 - isList,
+      Number(list === undefined),
     ];
     return this.#insertNew(query, this.#references, columns, [row]);
   }
@@ -431,7 +438,7 @@ export class SqlStorage implements Storage {
       since: this.#now,
       ...UNTRIED,
     };
-    const queue = Number(is_list) === 1 ? id : this.#singles;
+    const queue = Number(is_list) > 0 ? id : this.#singles;
     const rows = added.map((erasure) => [
       this.#id(erasure.id),
       this.#application,
@@ -457,7 +464,8 @@ export class SqlStorage implements Storage {
 
   async markSending(claim: Claim, mark: string): Promise<boolean> {
     // No lock on the reference: a request that is about to be sent cannot be told from one that was.
-    const asClaimed = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.mark = ?`;
+    const asClaimed = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND COALESCE(r.mark, '') = ?
+      AND r.paused = 0 AND (r.canceled = 0 OR uncertain = 1)`;
     const where = `id = ? AND token = ? AND EXISTS (${asClaimed})`;
     const values = [this.#id(claim.id), claim.token, claim.reference?.mark ?? ''];
     const { count } = await this.#query(
@@ -526,13 +534,13 @@ export class SqlStorage implements Storage {
 
   /** The jobs of a reference: those of a list have a queue of their own, single ones are few. */
   #usersOf({ id, is_list }: Row, queue = 'queue'): readonly [where: string, values: readonly string[]] {
-    if (Number(is_list) === 1) return [`${queue} = ?`, [String(id)]];
+    if (Number(is_list) > 0) return [`${queue} = ?`, [String(id)]];
     return ['id > ? AND id < ?', rangeOf(String(id))];
   }
 
   async setPaused({ key, mark: known }: Reference, paused: boolean, mark: string): Promise<boolean> {
     const set = paused ? 'paused = 1' : `paused = 0, resumed_at = ${this.#now}`;
-    const where = 'id = ? AND mark = ? AND finished_at IS NULL';
+    const where = `id = ? AND COALESCE(mark, '') = ? AND finished_at IS NULL`;
     const text = `UPDATE ${this.#references} SET ${set}, mark = ? WHERE ${where}`;
     return (await this.#count(text, [mark, this.#id(key), known])) === 1;
   }
@@ -557,7 +565,7 @@ export class SqlStorage implements Storage {
     const id = this.#id(key);
     const resumed = `CASE WHEN paused = 1 THEN ${this.#now} ELSE resumed_at END`; // first, because of MySQL
     const set = `resumed_at = ${resumed}, canceled = 1, paused = 0, mark = ?`;
-    const where = 'id = ? AND mark = ? AND finished_at IS NULL AND canceled = 0';
+    const where = `id = ? AND COALESCE(mark, '') = ? AND finished_at IS NULL AND canceled = 0`;
     await this.#query(`UPDATE ${this.#references} SET ${set} WHERE ${where}`, [mark, id, known]);
     const row = await this.#reference(this.#query, id);
     if (row?.finished_at !== null) return { more: false, uncertain: [], finished: undefined };
@@ -593,7 +601,7 @@ export class SqlStorage implements Storage {
     const [from, to] = rangeOf(String(row.id));
     const where = `queue = ? AND kind = 'erasure' AND state = 'done' AND id > ? AND id < ?`;
     const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT ${limit}`;
-    const queue = Number(row.is_list) === 1 ? row.id : this.#singles;
+    const queue = Number(row.is_list) > 0 ? row.id : this.#singles;
     const rows = await this.#rows(text, [queue, after === undefined ? from : this.#id(after), to]);
     return rows.map((job) => ({ job: jobOf(job), reference: referenceOf(row) }));
   }
@@ -750,7 +758,8 @@ export class SqlStorage implements Storage {
     const sessions = `app = ? AND ended_at <= ${this.#now} - ? ORDER BY ended_at`;
     const references = `app = ? AND finished_at < ${this.#now} - ?`;
     const removed = [
-      await this.#remove(this.#jobs, logouts, [this.#id('logout'), historyMs], PRUNED),
+      await this.#adopt(),
+      await this.#remove(this.#jobs, logouts, [this.#id('logouts'), historyMs], PRUNED),
       await this.#remove(this.#sessions, sessions, [this.#application, ENDED_SESSION_MS], PRUNED),
     ];
     const text = `SELECT id FROM ${this.#references} WHERE ${references} ORDER BY finished_at LIMIT ${PRUNED}`;
@@ -761,6 +770,29 @@ export class SqlStorage implements Storage {
       removed.push(1);
     }
     return removed.some((count) => count > 0);
+  }
+
+  /**
+   * Takes over some rows of a process of version 1, which may still run: nothing that it has claimed, no list that it reads.
+   * @returns how many
+   */
+  async #adopt(): Promise<number> {
+    let count = 0;
+    for (const kind of ['logout', 'erasure'] as const)
+      for (const where of [`due_at <= ${this.#now}`, 'ended_at IS NOT NULL']) {
+        const former = this.#id(kind);
+        const text = `SELECT id FROM ${this.#jobs} WHERE queue = ? AND ${where} LIMIT ${STEP}`;
+        const ids = (await this.#rows(text, [former])).map(({ id }) => id);
+        const adopt = `UPDATE ${this.#jobs} SET queue = '${this.#id(`${kind}s`)}'`;
+        count += await this.#changeAll(
+          this.#query,
+          adopt,
+          ids,
+          `AND (due_at IS NULL OR due_at <= ${this.#now})`,
+        );
+      }
+    const lists = `UPDATE ${this.#references} SET is_list = ${LIST} WHERE app = ? AND is_list = 1 AND (complete = 1 OR canceled = 1)`;
+    return count + (await this.#count(lists, [this.#application]));
   }
 
   /** Removes a reference with its last receipts. @returns how many of them, at most `limit` */

@@ -279,6 +279,9 @@ const MEANINGS: readonly (readonly [sign: RegExp, meaning: string, hint: string]
   ],
 ];
 
+/** The states of a thread; `EXITING` is that of its process. */
+export const [RESTING, WORKING, EXITING] = [0, 1, 2];
+
 /** @param failed the beginning of the message */
 export function sqliteError(failed: string, error: unknown): StorageError {
   if (error instanceof StorageError) return error;

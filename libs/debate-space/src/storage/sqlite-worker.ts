@@ -9,12 +9,15 @@ import { SqlStorage } from './sql-storage.js';
 import {
   compact,
   emptyWal,
+  EXITING,
   openDriver,
+  RESTING,
   sqliteDatabase,
   sqliteError,
+  WORKING,
   type SqliteDriver,
 } from './sqlite-file.js';
-import type { Answer, Call, Message } from './sqlite.js';
+import type { Answer, Call, Message, ThreadData } from './sqlite.js';
 
 /*
  * The thread that has the file. All calls that have come while it wrote, or waited for another process to write, are one
@@ -67,7 +70,7 @@ async function prepare(driver: SqliteDriver): Promise<void> {
   driver.exec('ROLLBACK TO probe; RELEASE probe');
 }
 
-function serve(port: MessagePort, path: string): void {
+function serve(port: MessagePort, { path, state }: ThreadData): void {
   process.removeAllListeners('warning'); // of this thread: Node.js 22 would print that its SQLite is experimental
   const inbox = new Inbox(port);
   const file = new SqliteFile(path);
@@ -75,10 +78,13 @@ function serve(port: MessagePort, path: string): void {
   const work = async (): Promise<void> => {
     isWorking = true;
     while (!inbox.isEmpty) {
+      if (Atomics.compareExchange(state, 0, RESTING, WORKING) === EXITING) Atomics.wait(state, 0, EXITING);
       const { calls, answers } = await file.work(inbox);
       port.postMessage(answers);
       const pruned = calls.filter(({ method }) => method === 'prune').map(({ id }) => id);
       if (answers.some(({ id, value }) => value === false && pruned.includes(id))) file.tidy();
+      Atomics.store(state, 0, RESTING);
+      Atomics.notify(state, 0);
     }
     isWorking = false;
     if (!inbox.isClosing) return;
@@ -199,4 +205,4 @@ class SqliteFile {
   }
 }
 
-if (parentPort) serve(parentPort, String(workerData));
+if (parentPort) serve(parentPort, workerData as ThreadData);

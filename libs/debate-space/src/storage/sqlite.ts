@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../async/with-timeout.js';
 import { StorageError } from '../errors.js';
 import { MIGRATIONS } from './schema.js';
-import { prepareFile, sqliteError } from './sqlite-file.js';
+import { EXITING, prepareFile, RESTING, sqliteError, WORKING } from './sqlite-file.js';
 import { SqlStorage } from './sql-storage.js';
 import type { OpenStorage, Storage, StorageEngine } from './storage.js';
 
@@ -35,6 +35,11 @@ export function sqliteStorage(options: SqliteStorageOptions): StorageEngine {
   };
 }
 
+/** What a thread knows. `state` has one element. */
+export interface ThreadData {
+  readonly path: string;
+  readonly state: Int32Array;
+}
 /** The parts of a `StorageError`, which is not copied from thread to thread. */
 type Failed = Pick<StorageError, 'problem' | 'hint' | 'unreachable'>;
 type Method = Exclude<keyof Storage, 'within' | 'close'> | 'open';
@@ -57,6 +62,8 @@ export interface Answer {
 const CALL_TIMEOUT_MS = 5_000;
 /** How long the thread may take to start, and to open and to close the file, in milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;
+/** How long the exit of the process waits for a commit, in milliseconds. */
+const EXIT_TIMEOUT_MS = 1_000;
 
 async function open(options: SqliteStorageOptions, application: string): Promise<OpenStorage> {
   const file = prepareFile((options as Partial<SqliteStorageOptions> | undefined)?.path);
@@ -107,14 +114,14 @@ function here(): URL {
   }
 }
 
-function startWorker(path: string): Worker {
+function startWorker(workerData: ThreadData): Worker {
   const { href } = here();
   const extension = href.slice(href.lastIndexOf('.'));
   const isSource = extension === '.ts'; // which needs the loader of the host's thread
   try {
     return new Worker(new URL(`./sqlite-worker${extension}`, href), {
       name: 'debate-space-sqlite',
-      workerData: path,
+      workerData,
       // What is preloaded, by a flag or by NODE_OPTIONS, is for the thread of the host.
       ...(!isSource && { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }),
     });
@@ -140,6 +147,7 @@ interface Member {
 /** Keeps the process alive only while calls wait for their answers. */
 class SqliteThread {
   readonly #worker: Worker;
+  readonly #state = new Int32Array(new SharedArrayBuffer(4));
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
   #members = 0;
@@ -152,7 +160,8 @@ class SqliteThread {
     path: string,
     private readonly onEnd: () => void,
   ) {
-    this.#worker = startWorker(path);
+    this.#worker = startWorker({ path, state: this.#state });
+    process.on('exit', this.#beforeExit);
     this.#worker.on('message', (answers: readonly Answer[]) => {
       this.#hasAnswered = true;
       for (const answer of answers) this.#settle(answer);
@@ -161,6 +170,7 @@ class SqliteThread {
       this.#fail(error.code ?? error.name);
     });
     this.#worker.on('exit', (code) => {
+      process.off('exit', this.#beforeExit);
       this.#fail(`exit code ${code}`);
     });
     this.#worker.unref();
@@ -228,6 +238,13 @@ class SqliteThread {
         );
     for (const id of this.#pending.keys()) this.#settle({ id, failed: this.#end });
   }
+
+  /** libsql aborts a process that ends while a thread is in one of its calls: the thread ends its commit, and begins no other. */
+  readonly #beforeExit = (): void => {
+    const until = performance.now() + EXIT_TIMEOUT_MS;
+    while (Atomics.compareExchange(this.#state, 0, RESTING, EXITING) === WORKING && performance.now() < until)
+      Atomics.wait(this.#state, 0, WORKING, EXIT_TIMEOUT_MS);
+  };
 
   #settle({ id, value, failed }: Answer): void {
     const pending = this.#pending.get(id);

@@ -20,7 +20,7 @@ export interface OrphansOptions {
   /** Ends the walk early: the loop then rejects with an `AbortError`, also while `findAccounts` is running. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Goes on when none of the first users has an account. Default: `false`, because a wrong column or an empty table would
+   * Continues when `findAccounts` finds no account of the first users. Default: `false`, because a wrong column or an empty table would
    * make every user an orphan.
    */
   readonly allowNoMatch?: boolean | undefined;
