@@ -24,14 +24,14 @@ export interface Take {
 /** The columns of new rows, each with a placeholder or an expression. */
 export type Columns = Readonly<Record<string, string>>;
 
-/** What an SQL engine is: a way to run statements, and the few places where the dialects differ. */
+/** An SQL engine: it runs statements, and knows the few places where the dialects differ. */
 export interface Database {
   readonly dialect: 'postgres' | 'mysql' | 'sqlite';
   /** Milliseconds since 1970 by the clock of the database. The same in a whole statement, or no index could serve it. */
   readonly now: string;
   /** The column of the index of jobs that are due, which has no other jobs: `queue`, or a copy that is `NULL` for the others. */
   readonly dueQueue: string;
-  /** What follows a `SELECT` that locks its rows. */
+  /** The end of a `SELECT` that locks its rows. */
   readonly forUpdate: string;
   readonly query: Query;
   /** Repeats `work` after a deadlock. In a transaction of the host's, it only calls `work`. */
@@ -45,7 +45,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** What follows the first words of an `INSERT`. */
+/** An `INSERT` without its first word. */
 export function insertedRows(table: string, columns: Columns, rows = 1): string {
   const row = `(${Object.values(columns).join(', ')})`;
   return `INTO ${table} (${Object.keys(columns).join(', ')}) VALUES ${Array<string>(rows).fill(row).join(', ')}`;

@@ -89,11 +89,6 @@ const FIRST: Migration = [
   ...table('facts', 'id $key NOT NULL PRIMARY KEY, value $moment NOT NULL'),
 ];
 
-/**
- * The tables, one version after the other. A migration has been run somewhere as soon as it was released: change nothing in it,
- * and add another one. Processes of the version before go on working with the new tables until they are replaced: a new
- * column is nullable or has a default, and nothing is renamed or dropped that they use.
- */
 const SECOND: Migration = [
   // Keyed marks over the meaning of a reference, and over `uncertain`.
   column('references', 'mark $key'),
@@ -107,6 +102,11 @@ const SECOND: Migration = [
   { mysql: 'DROP INDEX {jobs_due} ON {jobs}' },
 ];
 
+/**
+ * The tables, one version after the other. A migration has been run somewhere as soon as it was released: change nothing in it,
+ * and add another one. Processes of the version before go on working with the new tables until they are replaced: a new
+ * column is nullable or has a default, and nothing is renamed or dropped that they use.
+ */
 export const MIGRATIONS: readonly Migration[] = [FIRST, SECOND];
 
 /**

@@ -22,6 +22,7 @@ interface Account {
   readonly password?: string;
   readonly database?: string;
   readonly port?: number;
+  readonly connections?: number;
 }
 interface Options {
   readonly migrate?: boolean;
@@ -72,9 +73,9 @@ async function inPostgres(): Promise<Server> {
   const server = await startPostgres();
   return {
     ...server,
-    pool: ({ user = 'postgres', password, database = 'postgres', port }) => {
+    pool: ({ user = 'postgres', password, database = 'postgres', port, connections: max = 4 }) => {
       const url = new URL(server.connectionString);
-      const to = { host: url.hostname, port: port ?? Number(url.port), user, password, database, max: 4 };
+      const to = { host: url.hostname, port: port ?? Number(url.port), user, password, database, max };
       const pool: Pool = postgresPool(to);
       const functions = postgresFunctions(pool);
       return {
@@ -92,12 +93,12 @@ async function inMariadb(): Promise<Server> {
   const server = await startMariadb();
   return {
     ...server,
-    pool: ({ user = 'root', password, database = 'app', port = server.port }) => {
+    pool: ({ user = 'root', password, database = 'app', port = server.port, connections = 4 }) => {
       const pool: MariadbPool = mariadbPool(`mysql://127.0.0.1:${port}`, {
         user,
         password,
         database,
-        connectionLimit: 4,
+        connectionLimit: connections,
       });
       const functions = mariadbFunctions(pool);
       return {
@@ -126,6 +127,7 @@ const servers = [
     ],
     grant: (what: string) => `GRANT ${what} ON ALL TABLES IN SCHEMA public TO guest`,
     lock: 'LOCK TABLE debate_space_jobs IN ACCESS EXCLUSIVE MODE',
+    readOnly: 'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY',
     errors: {
       'wrong password':
         /^Postgres failed \(28P01: wrong user or password\); hint: correct the user and the password/,
@@ -147,6 +149,7 @@ const servers = [
     guest: [`CREATE USER guest@'127.0.0.1' IDENTIFIED BY '${PASSWORD}'`],
     grant: (what: string, database: string) => `GRANT ${what} ON ${database}.* TO guest@'127.0.0.1'`,
     lock: 'LOCK TABLES debate_space_jobs WRITE',
+    readOnly: 'SET SESSION tx_read_only = 1',
     errors: {
       'wrong password':
         /^MySQL failed \(1045: wrong user or password\); hint: correct the user and the password/,
@@ -320,6 +323,14 @@ for (const kind of servers)
             () => true,
           );
         while (await isAway()) await host.run('SELECT 1');
+        await expectToWork(storage);
+      });
+
+      it('closes a connection that became read-only, as those to the former primary of a cluster do', async () => {
+        const host = pool({ connections: 1 });
+        const storage = await open(host.engine());
+        await host.run(kind.readOnly);
+        expect((await rejection(storage.addLogouts([newLogout()]))).message).toMatch(/read-only/);
         await expectToWork(storage);
       });
 

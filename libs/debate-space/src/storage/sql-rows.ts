@@ -21,7 +21,7 @@ export const UNSTARTED: Columns = {
   users_vetoed: '0',
   users_canceled: '0',
 };
-/** What is set when a job ends, but for its outcome and moment. */
+/** The assignments that end a job, without its outcome and its moment. */
 export const END = `state = 'done', sealed = '', due_at = NULL, token = NULL, hint = NULL`;
 
 /** The counters of a reference. */

@@ -65,7 +65,7 @@ const MANY = MAX_COUNTED + 1;
 const MAX_SORTED = 1_000;
 const WAITING = 'due_at IS NOT NULL';
 const PARKED = `state = 'parked' AND ended_at IS NOT NULL`;
-/** Of how many jobs the one that waits for its next attempt is looked for. */
+/** How many jobs, the latest due first, are searched for one that failed and waits. */
 const LATEST_DUE = 20;
 /** In `is_list`. A process of version 1 has lists with 1, and claims no others: it cannot read what this version seals. */
 const LIST = 2;
@@ -173,7 +173,7 @@ export class SqlStorage implements Storage {
     return (await this.#count(text, [this.#id(id)])) === 1;
   }
 
-  /** What is set when a parked job is retried. */
+  /** The assignments that make a parked job due again. */
   get #retried(): string {
     return `state = 'waiting', due_at = ${this.#now}, since = ${this.#now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
   }
