@@ -37,7 +37,7 @@ function literalsOf(file: string, name: string): string[] {
 
 it.each([
   ['error code', 'errors.ts', 'DebateSpaceErrorCode', ['docs/troubleshooting.md']],
-  ['setup warning', 'session-end/session-end.ts', 'SetupWarningCode', ['docs/troubleshooting.md']],
+  ['setup warning', 'events.ts', 'SetupWarningCode', ['docs/troubleshooting.md']],
   ['event', 'events.ts', 'DebateSpaceEvent', ['docs/operations.md', 'docs/erasure-recipes.md']],
 ])('each %s is on its page', (_what, file, name, places) => {
   const names = literalsOf(file, name);
