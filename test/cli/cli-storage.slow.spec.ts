@@ -95,7 +95,9 @@ for (const { engine, describe: describeThese, start: startServer } of storageSer
     it('is not created', async () => {
       const elsewhere = { DEBATE_SPACE_STORAGE_SCHEMA: undefined, DEBATE_SPACE_STORAGE_PREFIX: 'other_' };
       const env = { ...scene.env, ...server.env, ...elsewhere };
-      const err = expect.stringMatching(/a table is missing.*storage migration.*DEBATE_SPACE_STORAGE/);
+      const err = expect.stringMatching(
+        /tables of the storage are missing.*storage migration.*DEBATE_SPACE_STORAGE/,
+      );
       expect(await scene.run('logout ada --no-wait', { env })).toMatchObject({ code: 3, err });
       const query = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE '%space_jobs'";
       expect(await server.query(query)).toHaveLength(1);

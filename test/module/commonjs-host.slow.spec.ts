@@ -81,16 +81,15 @@ describe('a host that translates the plugin to CommonJS without esModuleInterop'
     const script = `
       const { Transport } = require('./service/http/transport.js');
       const request = { method: 'GET', url: 'https://debate.invalid/', headers: {} };
-      new Transport(5000).exchange(request, new AbortController().signal).catch(({ error, details }) => {
-        const { reason, outcome } = details;
-        console.log(JSON.stringify({ error: error.name, reason, outcome }));
+      new Transport(5000).exchange(request, new AbortController().signal).catch(({ name, reason, outcome }) => {
+        console.log(JSON.stringify({ name, reason, outcome }));
         process.exit();
       });
     `;
     writeFileSync(join(folder, 'tunnel.js'), script);
     const env = { ...process.env, HTTPS_PROXY: 'http://127.0.0.1:1' }; // nobody listens there
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'tunnel.js')], { env });
-    const failure = { error: 'NetworkError', reason: 'ECONNREFUSED', outcome: 'not-sent' };
+    const failure = { name: 'NetworkError', reason: 'ECONNREFUSED', outcome: 'not-sent' };
     expect(JSON.parse(stdout)).toEqual(failure);
   });
 });
