@@ -117,7 +117,7 @@ const onRawRequests: EndingStack<Handling> = {
     has: isCore,
     // express-session does not see the length that Fastify gives to the head, and writes the whole body before it saves.
     isLater: ({ name }) => name.includes('session.user'),
-  }),
+  }).map((row) => ({ ...row, laterOn: 'nest10' as const })),
   start: async ({ act, debateSpace, trace, others }, row: Row) => {
     const store = trace.record(new FallibleStore()) as HandledStore & Store;
     const rawOf = ({ request }: FastifyContext): Request => request.raw as Request;
