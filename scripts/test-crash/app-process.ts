@@ -17,6 +17,9 @@ export function compileApp(): string {
   return fileURLToPath(program);
 }
 
+/** A shutdown takes five seconds; the rest is for a busy machine. */
+const EXIT_TIMEOUT_MS = 30_000;
+
 /** One instance of the host, which is killed and started again. */
 export class AppProcess extends EventEmitter<{ event: [AppEvent] }> {
   /** Where it listens; `undefined` while it does not. */
@@ -65,7 +68,12 @@ export class AppProcess extends EventEmitter<{ event: [AppEvent] }> {
     this.url = undefined;
     const ended = this.ended();
     child.kill(signal);
+    const late = setTimeout(() => {
+      console.error(`An app was still there ${EXIT_TIMEOUT_MS / 1_000} s after ${signal}, and was killed`);
+      child.kill('SIGKILL');
+    }, EXIT_TIMEOUT_MS);
     await ended;
+    clearTimeout(late);
   }
 
   /** The process is meant to end from now on. Resolves when it is gone. */
