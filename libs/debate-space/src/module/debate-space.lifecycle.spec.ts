@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
-import { shutDown, type ApplicationParts } from './debate-space.lifecycle.js';
+import { shutDown, Workers, type ApplicationParts } from './debate-space.lifecycle.js';
 
 const ORDER = [
   ...['recorder.close', 'sessions.close', 'workers.stop', 'abort', 'workers.idle', 'logouts.moveToStorage'],
@@ -70,4 +70,29 @@ describe('the shutdown', () => {
     await done;
     expect(steps).toEqual(ORDER);
   });
+});
+
+it('a process that works removes all that is too old, however little one call removes', async () => {
+  let left = 3;
+  const storage = {
+    claim: () => Promise.resolve({ claims: [], nextMs: undefined }),
+    prune: () => Promise.resolve((left -= 1) > 0),
+  };
+  const application = {
+    options: { worker: false, storage: {}, logout: {}, erasure: {} },
+    ...{ storage, emit: () => undefined, watch: { isOpen: true }, added: { subscribe: () => undefined } },
+  };
+  const [logouts, delivery] = [{ stored: {} }, { pauseMs: () => 0, breaker: undefined }];
+  const erasures = {
+    maintain: () => Promise.resolve(),
+    storage,
+    kind: 'erasure',
+    batch: 1,
+    pauseMs: () => 0,
+  };
+  const workers = new Workers(
+    ...([application, logouts, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
+  );
+  await workers.workOff(1_000);
+  expect(left).toBe(0);
 });
