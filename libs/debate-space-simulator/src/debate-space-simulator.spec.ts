@@ -41,9 +41,12 @@ describe('a simulator', () => {
     const { access_token } = await accessToken(sim);
     await callApi(sim, 'DELETE', '/users/u-1', access_token);
     const { apiKey, secretKey } = DEMO_CREDENTIALS;
-    for (const each of [sim, sim.received.all]) {
+    for (const [each, shown] of [
+      [sim, 'DebateSpaceSimulator'] as const,
+      [sim.received.all, 'u-1'] as const,
+    ]) {
       const text = inspect(each, { depth: Infinity, showHidden: true });
-      expect(text).toContain('u-1');
+      expect(text).toContain(shown);
       for (const secret of [access_token, apiKey, secretKey]) expect(text).not.toContain(secret);
     }
   });
