@@ -56,7 +56,7 @@ export interface ErasureEvent {
 /** The common part of all events of one user's erasure. */
 export interface UserErasureEvent extends ErasureEvent {
   /** Keyed hash of the uid, as in the receipt. */
-  readonly uidHash: string;
+  readonly subject: string;
 }
 
 /** An event of the plugin. No event holds a key, a token, a cookie or a session id. */

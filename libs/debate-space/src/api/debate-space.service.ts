@@ -9,7 +9,7 @@ import {
   type OrphansOptions,
 } from '../service/calls/find-orphans.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
-import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
+import { MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
 import type { UsersApi } from '../service/calls/users-api.js';
 import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/calls/listed-users.js';
 
@@ -86,9 +86,7 @@ export class DebateSpaceService {
     query: Omit<ListUsersQuery, 'page'> = {},
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
-    return iterateUsers((page, mayBeBehind) =>
-      this.#users.list({ ...query, page }, signal, { priority: 'walk', mayBeBehind }),
-    );
+    return this.#users.walk(query, signal);
   }
 
   /**

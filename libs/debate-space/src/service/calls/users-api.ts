@@ -13,7 +13,7 @@ import type { Secret } from '../../secrets/secret.js';
 import { assertSuccess, contradictionOf, unexpected } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
 import { NOT_FOUND } from '../http/status-table.js';
-import { findInPages } from './paginate-users.js';
+import { findInPages, iterateUsers } from './paginate-users.js';
 import type { NoSlot } from '../rate-limiter.js';
 import type { Priority } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
@@ -85,6 +85,13 @@ export class UsersApi {
       read: (reply: HttpReply) => listedPage(reply, asked, mayBeBehind),
     } as const;
     return this.client.call(call, signal);
+  }
+
+  /** All users, page after page. Waits for its slots of the rate limit, without end. */
+  walk(query: Omit<ListUsersQuery, 'page'>, signal?: AbortSignal): AsyncIterable<DebateSpaceUser> {
+    return iterateUsers((page, mayBeBehind) =>
+      this.list({ ...query, page }, signal, { priority: 'walk', mayBeBehind }),
+    );
   }
 
   /**
