@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../async/containment.js';
-import { KeyedMutex } from '../async/keyed-mutex.js';
+import { KeyedMutex } from './keyed-mutex.js';
 import type { FoundSession, LiveSessions } from '../session-end/session-end.js';
 import type { Keyring } from '../secrets/keyring.js';
 import type { DueSession, LiveSession, NewLogout, Storage } from '../storage/storage.js';
