@@ -1,7 +1,7 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import { Containment, faultsTo } from '../async/containment.js';
-import { Periodic } from '../async/periodic.js';
+import { Periodic } from '../async/background.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureWorker } from '../erasure/erasure-worker.js';
 import { JobLane } from '../jobs/job-lane.js';
