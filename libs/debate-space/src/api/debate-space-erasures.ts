@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { namedUid } from '../uid-rule.js';
+import { acceptedUid, namedUid } from '../uid-rule.js';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
@@ -23,7 +23,6 @@ import type {
   RequestedErasure,
 } from '../erasure/erasure.js';
 import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
-import { acceptedUid } from '../uid.js';
 
 /** Many users to be erased under one reference. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {

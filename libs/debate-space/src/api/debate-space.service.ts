@@ -1,7 +1,6 @@
-import { foundUid, namedUid } from '../uid-rule.js';
+import { acceptedUid, foundUid, namedUid } from '../uid-rule.js';
 import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import { invalidArgument } from '../errors.js';
-import { acceptedUid } from '../uid.js';
 import {
   findOrphans,
   type FindAccounts,

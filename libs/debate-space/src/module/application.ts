@@ -4,14 +4,13 @@ import type { LoggerService } from '@nestjs/common';
 import { Subject } from 'rxjs';
 import { DebateSpaceOptionsError, StorageError, type OptionProblem } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
-import { optionProblem } from '../options/option-problem.js';
 import { SecretKeyError, Secret, type SecretSource } from '../secrets/secret.js';
 import { Keyring } from '../secrets/keyring.js';
 import { LateStorage } from '../storage/late-storage.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import type { OpenStorage, Storage, StorageEngine } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
-import type { ResolvedOptions } from './resolve-options.js';
+import { optionProblem, type ResolvedOptions } from './resolve-options.js';
 
 /** The parts that all providers of one application share. */
 export class Application {

@@ -9,13 +9,12 @@ import {
 } from '@nestjs/common';
 import type { SessionRecord } from '../session-end/session-end.js';
 import type { DebateSpaceModuleOptions } from './module-options.js';
-import { optionProblem } from '../options/option-problem.js';
 import { ModulesContainer } from '@nestjs/core';
 import { EXPORTED, getDebateSpaceToken } from '../api/debate-space.tokens.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { Application } from './application.js';
 import { providersOf } from './providers.js';
-import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
+import { optionProblem, resolveOptions, type ResolvedOptions } from './resolve-options.js';
 
 /** The arguments of `forRoot` and `forRootAsync` in addition to the options: where the providers are known, and by which name. */
 export interface DebateSpaceModuleExtras {

@@ -6,7 +6,7 @@ import {
   listedPage,
   maxPageBytes,
 } from './listed-users.js';
-import { namedUid } from '../../uid-rule.js';
+import { acceptedUid, namedUid } from '../../uid-rule.js';
 import type { ErasureMode } from '../../events.js';
 import { UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';
@@ -17,7 +17,6 @@ import { findInPages } from './paginate-users.js';
 import type { NoSlot } from '../rate-limiter.js';
 import type { Priority } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
-import { acceptedUid } from '../../uid.js';
 
 const ERASURES = {
   anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },

@@ -4,7 +4,6 @@ import type { TLSSocket } from 'node:tls';
 import type { Axios, AxiosAdapter, AxiosError, AxiosHeaders, AxiosRequestConfig, AxiosResponse } from 'axios';
 import { getProxyForUrl } from 'proxy-from-env';
 import { lazy } from '../../async/lazy.js';
-import { isLoopback } from '../../options/option-problem.js';
 import { SHORT_BYTES, Unanswered, type HttpRequest, type RawReply, type Send } from './exchange.js';
 
 /** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
@@ -66,7 +65,17 @@ export function proxyFor(address: URL): URL | undefined {
   throw Object.assign(new Error('the proxy of the environment is not a URL'), { code: 'INVALID_PROXY' });
 }
 
-/** A password with a bare `%`, which many write so, is taken as it stands. */
+/** Whether an address leads to this machine, so that no request leaves it. */
+export function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(\.\d+){3}$/.test(hostname) // not 127.example.org
+  );
+}
+
+/** Leaves a password with a bare `%` as it is, because many people do not encode it. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
