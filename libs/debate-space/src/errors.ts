@@ -113,9 +113,9 @@ export class NoAccountsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_NO_ACCOUNTS';
 
   /** @internal */
-  constructor(asked: number) {
+  constructor(users: number) {
     super(
-      `orphans: findAccounts found no account for any of the first ${asked} users, so all of them would be orphans; ` +
+      `orphans: findAccounts found no account for any of the first ${users} users, so all of them would be orphans; ` +
         'hint: check which column and which database it reads; if there really is no account, give allowNoMatch: true',
     );
   }

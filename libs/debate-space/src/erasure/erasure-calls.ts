@@ -1,5 +1,5 @@
 import { DebateSpaceError, type DebateSpaceErrorCode } from '../errors.js';
-import { iterateUsers } from '../service/calls/paginate-users.js';
+import { iterateUsers } from '../service/calls/user-walks.js';
 import type { NoSlot } from '../service/rate-limiter.js';
 import type { UsersApi } from '../service/calls/users-api.js';
 import type { DebateSpaceUser } from '../service/calls/listed-users.js';
