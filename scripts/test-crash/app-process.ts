@@ -18,7 +18,7 @@ export function compileApp(): string {
 }
 
 /** A shutdown takes five seconds; the rest is for a busy machine. */
-const EXIT_TIMEOUT_MS = 30_000;
+const EXIT_TIMEOUT_MS = 20_000;
 
 /** One instance of the host, which is killed and started again. */
 export class AppProcess extends EventEmitter<{ event: [AppEvent] }> {
@@ -30,7 +30,7 @@ export class AppProcess extends EventEmitter<{ event: [AppEvent] }> {
   readonly #program: string;
   readonly #settings: string;
   #fail: (error: Error) => void = () => undefined;
-  /** Rejects when a process ends by itself. */
+  /** Rejects when a process ends by itself, or does not end. */
   readonly death = new Promise<never>((_, reject) => (this.#fail = reject));
 
   constructor({ program, cleanup }: Run, settings: AppSettings) {
@@ -69,8 +69,7 @@ export class AppProcess extends EventEmitter<{ event: [AppEvent] }> {
     const ended = this.ended();
     child.kill(signal);
     const late = setTimeout(() => {
-      console.error(`An app was still there ${EXIT_TIMEOUT_MS / 1_000} s after ${signal}, and was killed`);
-      child.kill('SIGKILL');
+      this.#fail(new Error(`an app was still there ${EXIT_TIMEOUT_MS / 1_000} s after ${signal}`));
     }, EXIT_TIMEOUT_MS);
     await ended;
     clearTimeout(late);

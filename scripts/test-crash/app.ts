@@ -147,7 +147,8 @@ const plugin = DebateSpaceModule.forRoot({
 class HostModule {}
 
 const app = await NestFactory.create(HostModule, { logger: false, forceCloseConnections: true });
-app.enableShutdownHooks();
+// By default Nest sends itself the signal again, and loses it when signal-exit of session-file-store stops listening at that moment.
+app.enableShutdownHooks([], { useProcessExit: true });
 app.get(DebateSpaceEvents).events$.subscribe((event) => {
   const type = TOLD.find((told) => told === event.type);
   if (type) tell({ type, detail: JSON.stringify(event) });

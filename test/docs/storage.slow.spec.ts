@@ -1,36 +1,24 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterAll, expect, it } from '@jest/globals';
 import { createPool } from 'mysql2/promise';
 import * as plugin from 'nestjs-debate-space';
-import * as mysql from 'nestjs-debate-space/mysql';
-import * as postgres from 'nestjs-debate-space/postgres';
+import { mysqlStorage } from 'nestjs-debate-space/mysql';
+import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
-import type { Pool } from 'pg';
 import { logInTo } from '#support/browser/browser.js';
-import { fencesOf, pageOf, runRecipe } from '#support/docs-snippets.js';
+import { fencesOf, pageOf } from '#support/docs-snippets.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
 import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
 import { postgresPool, postgresServer, startPostgres } from '#support/servers/postgres.js';
-import { tableStorages } from '#support/storages/table-storages.js';
-import { scenario } from '#support/hosts/scenario.js';
 import { using } from '#support/service/service.js';
-import type { SessionHost } from '#support/hosts/session-host.js';
-import { destroySession } from '#support/hosts/session-jobs.js';
+import { tableStorages } from '#support/storages/table-storages.js';
+import { down, up } from '../../docs/examples/recipes/debate-space.knex-migration.js';
+import { DebateSpace1760000000000 as Migration } from '../../docs/examples/recipes/debate-space.migration.js';
+import { former } from '../../docs/examples/recipes/former-storage.js';
 import { erasureId, type Storage } from '../../libs/debate-space/src/storage/storage.js';
 
-const { postgresStorage } = postgres;
-const { mysqlStorage } = mysql;
 const scene = scenario();
 type Rows = readonly Readonly<Record<string, unknown>>[];
-
-function temporaryFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'docs-storage-'));
-  scene.afterwards(() => {
-    rmSync(folder, { recursive: true });
-  });
-  return join(folder, 'debate-space.db');
-}
 
 async function opened(engine: plugin.StorageEngine): Promise<Storage> {
   const { storage } = await engine.open('my-app');
@@ -131,10 +119,6 @@ postgresServer.describe('the migration for TypeORM and the grants of docs/storag
     const pool = postgresPool(server);
     const ofRole = postgresPool({ ...server, user: 'my_app' });
     scene.afterwards(() => Promise.all([pool.end(), ofRole.end()]).then(() => server.stop()));
-    const { DebateSpace1760000000000: Migration } = runRecipe('debate-space.migration.ts', {
-      'nestjs-debate-space/postgres': postgres,
-    }) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
-    if (!Migration) throw new Error('the recipe has no migration');
     await new Migration().up(pool);
     await pool.query('CREATE ROLE my_app LOGIN');
     for (const grant of statementsOf('docs/storage.md')) await pool.query(grant);
@@ -150,9 +134,6 @@ mariadbServer.describe('the migration for Knex', () => {
     const server = await startMariadb();
     const pool = createPool(server.uri);
     scene.afterwards(() => pool.end().then(() => server.stop()));
-    const { up, down } = runRecipe('debate-space.knex-migration.ts', {
-      'nestjs-debate-space/mysql': mysql,
-    }) as Record<'up' | 'down', (knex: { raw: (sql: string) => Promise<unknown> }) => Promise<void>>;
     const knex = { raw: (sql: string) => pool.query(sql) };
     await up(knex);
     await fill(await opened(mysqlStorage({ pool, prefix: 'app_', migrate: false })));
@@ -162,25 +143,19 @@ mariadbServer.describe('the migration for Knex', () => {
   });
 });
 
-describe('the way to another storage', () => {
-  it('delivers what waits in the old one, and each new logout once', async () => {
-    const path = temporaryFile();
-    const { former } = runRecipe('former-storage.ts', {
-      'nestjs-debate-space/sqlite': { sqliteStorage: () => sqliteStorage({ path }) },
-    }) as { former: (options: plugin.DebateSpaceModuleOptions) => plugin.DebateSpaceModuleOptions };
-    const { service } = scene;
-    const act = destroySession;
-    const logOut = async (host: SessionHost, uid: string): Promise<void> => {
-      const browser = await logInTo(host, uid);
-      await browser.post('/act');
-    };
-    const repair = service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
-    await logOut(await scene.start({ act }, { storage: sqliteStorage({ path }) }), 'alice');
-    await scene.stop();
-    repair();
-    const debateSpace = [using(service), former(using(service))];
-    await logOut(await scene.start({ act, debateSpace }), 'bob');
-    await service.received.waitFor(({ uid, accepted }) => uid === 'alice' && accepted, { timeoutMs: 60_000 });
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
-  });
+it('the recipe for a former storage delivers what waits there, and each new logout once', async () => {
+  const { service } = scene;
+  const act = destroySession;
+  const storage = await scene.sqlite();
+  const logOut = async (host: { url: string }, uid: string): Promise<void> => {
+    await (await logInTo(host, uid)).post('/act');
+  };
+  const repair = service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
+  await logOut(await scene.start({ act }, { storage }), 'alice');
+  await scene.stop();
+  repair();
+  const debateSpace = [using(service), { ...former(using(service)), storage }];
+  await logOut(await scene.start({ act, debateSpace }), 'bob');
+  await service.received.waitFor(({ uid, accepted }) => uid === 'alice' && accepted, { timeoutMs: 60_000 });
+  expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
 });

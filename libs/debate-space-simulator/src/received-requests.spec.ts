@@ -18,6 +18,9 @@ describe('the record of received requests', () => {
     const before = Date.now();
     await deleteUser(sim, 'u-1');
     await logOut(sim, signedToken(logoutClaims({ nonce: 'n' })));
+    const form = { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' };
+    const json = { authorization: 'Bearer', 'content-type': 'application/json' };
+    const user = { method: 'DELETE', path: '/api/v1/users/u-1', uid: 'u-1' };
     expect(sim.received.all).toMatchObject([
       {
         operation: 'token',
@@ -25,15 +28,9 @@ describe('the record of received requests', () => {
         path: '/oauth/token',
         status: 200,
         accepted: true,
-        headers: { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' },
+        headers: form,
       },
-      {
-        operation: 'delete',
-        method: 'DELETE',
-        path: '/api/v1/users/u-1',
-        uid: 'u-1',
-        headers: { authorization: 'Bearer', 'content-type': 'application/json' },
-      },
+      { operation: 'delete', ...user, headers: json },
       { operation: 'logout', status: 400, accepted: false, uid: 'u-1', claims: { nonce: 'n' } },
     ]);
     expect(sim.received.count).toBe(3);
@@ -41,25 +38,18 @@ describe('the record of received requests', () => {
     expect(sim.received.logouts).toEqual([]);
   });
 
-  it('does not take a bare credential for a scheme', async () => {
-    const sim = await start();
-    await callApi(sim, 'GET', '/users', undefined, { authorization: 'credential' });
-    expect(sim.received.all[0]?.headers.authorization).toBe('[no known scheme]');
-  });
-
-  it('is a snapshot: what was read does not grow', async () => {
+  it('does not take a bare credential for a scheme, and does not grow after it was read', async () => {
     const sim = await start();
     const { all } = sim.received;
-    await accessToken(sim);
+    await callApi(sim, 'GET', '/users', undefined, { authorization: 'credential' });
+    expect(sim.received.all[0]?.headers.authorization).toBe('[no known scheme]');
     expect(all).toEqual([]);
   });
 
   it('has a request whose client went away before it was complete', async () => {
     const sim = await start();
-    const leaving = request(`${sim.url}/auth/logout/demo`, {
-      method: 'POST',
-      headers: { 'content-length': 100 },
-    });
+    const headers = { 'content-length': 100 };
+    const leaving = request(`${sim.url}/auth/logout/demo`, { method: 'POST', headers });
     leaving.on('error', () => undefined);
     leaving.write('logout_token=', () => leaving.destroy());
     const [received] = await sim.received.waitFor('logout');
@@ -78,21 +68,16 @@ describe('waitFor', () => {
     expect(await sim.received.waitFor(({ uid }) => uid === 'u-2', { timeoutMs: 0 })).toHaveLength(1);
   });
 
-  it('rejects on time-out and names what came instead', async () => {
+  it('rejects on time-out and names what came instead, if anything', async () => {
     const sim = await start();
+    const nothing = sim.received.waitFor(() => true, { timeoutMs: 5 });
+    await expect(nothing).rejects.toThrow('1 matching request(s). Nothing was received.');
     await accessToken(sim);
     await logOut(sim, 'x');
     const waiting = sim.received.waitFor('delete', { timeoutMs: 5 });
-    await expect(waiting).rejects.toThrow('Waited 5 ms for 1 delete request(s)');
-    await expect(waiting).rejects.toThrow('POST /oauth/token: status 200, accepted');
-    await expect(waiting).rejects.toThrow(
-      'POST /auth/logout/demo: status 400, not accepted: invalid_request',
-    );
-  });
-
-  it('rejects on time-out and says that nothing came', async () => {
-    const sim = await start();
-    const waiting = sim.received.waitFor(() => true, { timeoutMs: 5 });
-    await expect(waiting).rejects.toThrow('1 matching request(s). Nothing was received.');
+    const token = 'POST /oauth/token: status 200, accepted';
+    const logout = 'POST /auth/logout/demo: status 400, not accepted: invalid_request';
+    for (const part of ['Waited 5 ms for 1 delete request(s)', token, logout])
+      await expect(waiting).rejects.toThrow(part);
   });
 });

@@ -59,7 +59,7 @@ export interface ErasureEvent {
 /** The properties that all events of one user's erasure have. */
 export interface UserErasureEvent extends ErasureEvent {
   /** Keyed hash of the uid, as in the receipt. */
-  readonly uidHash: string;
+  readonly subject: string;
 }
 
 /** An event of the plugin. No event holds a key, a token, a cookie or a session id. */

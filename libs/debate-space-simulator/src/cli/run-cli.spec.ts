@@ -58,19 +58,13 @@ describe('the command', () => {
     expect(written.err).toContain('--port N');
   });
 
-  it('exits with 2 and the usage for a wrong flag', async () => {
-    const { written, exitCode } = run(['--nonsense']);
-    expect(await exitCode).toBe(2);
-    expect(written.err).toContain('Usage: debate-space-simulator');
-  });
-
-  it('prints its help and its version', async () => {
-    const help = run(['--help']);
-    expect(await help.exitCode).toBe(0);
-    expect(help.written.out).toContain('SIMULATOR_PORT');
-    const version = run(['--version']);
-    expect(await version.exitCode).toBe(0);
-    expect(version.written.out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  it.each([
+    ['--nonsense', 2, 'err', /^Usage: debate-space-simulator/m],
+    ['--help', 0, 'out', /SIMULATOR_PORT/],
+    ['--version', 0, 'out', /^\d+\.\d+\.\d+\n$/],
+  ] as const)('%s ends with %d', async (flag, code, stream, text) => {
+    const { written, exitCode } = run([flag]);
+    expect([await exitCode, written[stream]]).toEqual([code, expect.stringMatching(text)]);
   });
 
   it('switches the mode of the simulator that runs', async () => {

@@ -7,13 +7,22 @@ import { openEvents, deleteUser, logOut, simulators, signedToken } from '../test
 
 const start = simulators();
 
-function signIn(url: string, body: unknown, type = 'application/json'): Promise<Response> {
-  const sent = typeof body === 'string' ? body : JSON.stringify(body);
-  return fetch(`${url}/simulator/sign-in`, { method: 'POST', headers: { 'content-type': type }, body: sent });
-}
+const post =
+  (route: string) =>
+  (url: string, body: unknown, type = 'application/json'): Promise<Response> => {
+    const sent = typeof body === 'string' ? body : JSON.stringify(body);
+    return fetch(`${url}/simulator/${route}`, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body: sent,
+    });
+  };
+const signIn = post('sign-in');
+const setMode = post('mode');
+const stateOf = async (url: string): Promise<unknown> => (await fetch(`${url}/simulator/state`)).json();
 
 describe('the page', () => {
-  it('is HTML that runs its own script alone and escapes what it is given', async () => {
+  it('is HTML that runs its own script alone, escapes what it is given, and is not on record', async () => {
     const sim = await start({ applicationName: '<b>&"\'' });
     const response = await fetch(sim.url);
     const html = await response.text();
@@ -24,12 +33,7 @@ describe('the page', () => {
     expect(html).not.toContain('<b>');
     expect(html).not.toContain('innerHTML');
     expect(html).toContain('name="viewport"');
-  });
-
-  it('is not on record', async () => {
-    const sim = await start();
-    await fetch(sim.url);
-    await fetch(`${sim.url}/simulator/state`);
+    await stateOf(sim.url);
     expect(sim.received.count).toBe(0);
   });
 });
@@ -58,13 +62,8 @@ describe('a request to another host name', () => {
     ['GET', '/elsewhere'],
   ])('is refused by %s %s, and says why', async (method, path) => {
     const sim = await start({ users: [{ uid: 'u-1' }] });
-    for (const host of [
-      'evil.example',
-      'evil.example:80',
-      'localhost.evil.example',
-      '127.0.0.1.evil.example',
-      '10.0.0.7',
-    ]) {
+    const hosts = 'evil.example evil.example:80 localhost.evil.example 127.0.0.1.evil.example 10.0.0.7';
+    for (const host of hosts.split(' ')) {
       const [status, body] = await ask(`${sim.url}${path}`, host, method);
       expect([host, status]).toEqual([host, 403]);
       expect(body).toContain('answers to localhost, 127.0.0.1 and [::1] only');
@@ -89,7 +88,7 @@ describe('a request to another host name', () => {
 });
 
 describe('the event stream', () => {
-  it('sends the full state immediately and after each change', async () => {
+  it('sends the full state immediately and after each change, also of the mode', async () => {
     const sim = await start({ users: [{ uid: 'u-1', first_name: 'F', last_name: 'L', contributions: 2 }] });
     const events = await openEvents(`${sim.url}/simulator/events`);
     expect(events.response.headers.has('access-control-allow-origin')).toBe(false);
@@ -102,16 +101,13 @@ describe('the event stream', () => {
     await logOut(sim, signedToken());
     expect(await events.next()).toEqual({ mode, signedIn: [], users });
     sim.users.anonymize('u-1');
-    expect(await events.next()).toEqual({
-      mode,
-      signedIn: [],
-      users: [{ id: 1, uid: null, name: null, contributions: 2 }],
-    });
+    const anonymized = [{ id: 1, uid: null, name: null, contributions: 2 }];
+    expect(await events.next()).toEqual({ mode, signedIn: [], users: anonymized });
+    await setMode(sim.url, { mode: 'down' });
+    expect(await events.next()).toMatchObject({ mode: 'down' });
     await events.close();
   });
-});
 
-describe('the event stream of a page of another origin', () => {
   it.each([
     ['http://127.0.0.1:3000', true],
     ['https://localhost', true],
@@ -119,7 +115,7 @@ describe('the event stream of a page of another origin', () => {
     ['http://evil.example', false],
     ['http://localhost.evil.example', false],
     ['null', false],
-  ])('%s may be read: %s', async (origin, isAllowed) => {
+  ])('may be read by a page of %s: %s', async (origin, isAllowed) => {
     const sim = await start();
     const sent = request(`${sim.url}/simulator/events`, { headers: { origin } });
     const [response] = (await once(sent.end(), 'response')) as [IncomingMessage];
@@ -133,12 +129,8 @@ describe('the demo sign-in', () => {
     const sim = await start();
     expect((await signIn(sim.url, { uid: 'u-1', first_name: 'F', email: 'e@example.org' })).status).toBe(200);
     expect(sim.users.get('u-1')).toMatchObject({ first_name: 'F', email: 'e@example.org' });
-    const state = await fetch(`${sim.url}/simulator/state`);
-    expect(await state.json()).toEqual({
-      mode: 'normal',
-      signedIn: ['u-1'],
-      users: [{ id: 1, uid: 'u-1', name: 'F', contributions: 0 }],
-    });
+    const users = [{ id: 1, uid: 'u-1', name: 'F', contributions: 0 }];
+    expect(await stateOf(sim.url)).toEqual({ mode: 'normal', signedIn: ['u-1'], users });
   });
 
   it('refuses the uid of a deleted user with 409', async () => {
@@ -157,32 +149,21 @@ describe('the demo sign-in', () => {
     ['a uid that is a number', { uid: 1 }, 400],
     ['a name that is a number', { uid: 'u-1', first_name: 1 }, 400],
     ['too much', { uid: 'u'.repeat(70_000) }, 413],
-  ])('refuses %s', async (_what, body, status) => {
+    ['what another site’s form could send', { uid: 'u-1' }, 415, 'text/plain'],
+  ])('refuses %s', async (_what, body, status, type = 'application/json') => {
     const sim = await start();
-    expect((await signIn(sim.url, body)).status).toBe(status);
+    expect((await signIn(sim.url, body, type)).status).toBe(status);
     expect(sim.users.count).toBe(0);
-  });
-
-  it('refuses what another site’s form could send', async () => {
-    const sim = await start();
-    expect((await signIn(sim.url, { uid: 'u-1' }, 'text/plain')).status).toBe(415);
   });
 });
 
 describe('the mode', () => {
-  const setMode = (url: string, body: unknown, type = 'application/json') =>
-    fetch(`${url}/simulator/mode`, {
-      method: 'POST',
-      headers: { 'content-type': type },
-      body: JSON.stringify(body),
-    });
-
   it('takes the service down, while the page goes on, and brings it back', async () => {
     const sim = await start();
     expect((await setMode(sim.url, { mode: 'down' })).status).toBe(200);
     await expect(logOut(sim, signedToken())).rejects.toThrow('fetch failed');
     expect((await fetch(sim.url)).status).toBe(200);
-    expect(await (await fetch(`${sim.url}/simulator/state`)).json()).toMatchObject({ mode: 'down' });
+    expect(await stateOf(sim.url)).toMatchObject({ mode: 'down' });
     expect((await signIn(sim.url, { uid: 'u-1' })).status).toBe(503);
     await setMode(sim.url, { mode: 'normal' });
     expect((await logOut(sim, signedToken())).status).toBe(200);
@@ -204,15 +185,6 @@ describe('the mode', () => {
     await sim.received.waitFor('logout');
     await expect(Promise.race([answer, delay(200, 'not yet')])).resolves.toBe('not yet');
     await answer;
-  });
-
-  it('is announced to the pages that are open', async () => {
-    const sim = await start();
-    const events = await openEvents(`${sim.url}/simulator/events`);
-    await events.next();
-    await setMode(sim.url, { mode: 'down' });
-    expect(await events.next()).toMatchObject({ mode: 'down' });
-    await events.close();
   });
 
   it.each([

@@ -42,7 +42,7 @@ export function contractRoute(
     };
 
     if (fault?.kind === 'outage') {
-      record(callFrom(request, ''), { reason: 'fault: outage' });
+      record(callFrom(request, ''), { reason: 'simulated failure: outage' });
       request.socket.destroy();
       return;
     }
@@ -52,7 +52,7 @@ export function contractRoute(
       call = callFrom(request, await readBody(request));
       const substitute = fault && substituteAnswer(fault);
       if (substitute?.applies === false) {
-        outcome = { answer: substitute.answer, reason: `fault: ${substitute.kind}` };
+        outcome = { answer: substitute.answer, reason: `simulated failure: ${substitute.kind}` };
       } else {
         const answer = perform(call);
         outcome = { answer: substitute?.answer ?? answer };

@@ -3,7 +3,6 @@ import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import { invalidArgument } from '../errors.js';
 import {
   findOrphans,
-  iterateUsers,
   MAX_FIND_PAGES,
   type FindAccounts,
   type OrphanedUser,
@@ -86,9 +85,7 @@ export class DebateSpaceService {
     query: Omit<ListUsersQuery, 'page'> = {},
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
-    return iterateUsers((page, mayBeBehind) =>
-      this.#users.list({ ...query, page }, signal, { priority: 'walk', mayBeBehind }),
-    );
+    return this.#users.walk(query, signal);
   }
 
   /**

@@ -7,7 +7,6 @@ import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { DebateSpaceService } from '../api/debate-space.service.js';
 import { EXPORTED, getDebateSpaceToken } from '../api/debate-space.tokens.js';
 import { ErasureAttempt } from '../erasure/erasure-attempt.js';
-import { ErasureCalls } from '../erasure/erasure-calls.js';
 import { ErasureRepository } from '../erasure/erasure-repository.js';
 import { ErasureWorker } from '../erasure/erasure-worker.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
@@ -110,11 +109,11 @@ function assemble(
       emit({ type: 'erasures-in-memory' });
     });
   }
-  const calls = new ErasureCalls(users, shutdownSignal);
   const logoutBefore = logout.mode === 'direct' ? sender : undefined;
-  const attempt = new ErasureAttempt(calls, logoutBefore, erasure.beforeErase, shutdownSignal, emit);
+  const { beforeErase } = erasure;
+  const attempt = new ErasureAttempt(repository, users, logoutBefore, beforeErase, shutdownSignal, emit);
   const erasureOptions = { ...erasure, overdueAgesMs, isGuest, only: options.storage.guest?.reference };
-  const worker = new ErasureWorker(erasureOptions, emit, repository, attempt, pause, logouts);
+  const worker = new ErasureWorker(storage, erasureOptions, emit, repository, attempt, pause, logouts);
 
   const workers = new Workers(application, logouts, delivery, worker);
   repository.onChange(workers.erasures.wake.bind(workers.erasures));
@@ -129,7 +128,7 @@ function assemble(
       adapterHost,
     ),
     DebateSpaceService: new DebateSpaceService(users, sessions.recorder, route),
-    DebateSpaceErasures: new DebateSpaceErasures({ repository, calls, pace: limiter, shutdownSignal, emit }),
+    DebateSpaceErasures: new DebateSpaceErasures({ repository, users, pace: limiter, shutdownSignal, emit }),
     DebateSpaceEvents: new DebateSpaceEvents(application.events),
     DebateSpaceOutbox: outbox,
     DebateSpaceHealth: new DebateSpaceHealth({ outbox, erasures: repository, pause, watch, workers }),

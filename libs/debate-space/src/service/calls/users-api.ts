@@ -13,7 +13,7 @@ import type { Secret } from '../../secrets/secret.js';
 import { contradictionOf } from '../http/body.js';
 import type { HttpReply } from '../http/exchange.js';
 import { assertSuccess, NOT_FOUND, unexpected } from '../http/status-table.js';
-import { findInPages } from './user-walks.js';
+import { findInPages, iterateUsers } from './user-walks.js';
 import type { NoSlot } from '../rate-limiter.js';
 import type { Priority } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
@@ -84,6 +84,13 @@ export class UsersApi {
       read: (reply: HttpReply) => listedPage(reply, requested, mayBeBehind),
     } as const;
     return this.client.call(call, signal);
+  }
+
+  /** All users, page after page. Waits for its slots of the rate limit without a limit of time. */
+  walk(query: Omit<ListUsersQuery, 'page'>, signal?: AbortSignal): AsyncIterable<DebateSpaceUser> {
+    return iterateUsers((page, mayBeBehind) =>
+      this.list({ ...query, page }, signal, { priority: 'walk', mayBeBehind }),
+    );
   }
 
   /**
