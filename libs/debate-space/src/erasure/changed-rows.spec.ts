@@ -198,7 +198,7 @@ class Scene {
       [this.sessions, 'mia'],
       [ofRival, 'oscar'],
     ] as const) {
-      table.seen(uid, uid, Date.now() + HOUR_MS);
+      table.register(uid, uid, Date.now() + HOUR_MS);
       await table.idle();
     }
     await storage.takeSlot(2, 1_000);

@@ -1,17 +1,16 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import { Containment, faultsTo } from '../async/containment.js';
-import { Periodic } from '../async/periodic.js';
+import { Periodic } from '../async/background.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureWorker } from '../erasure/erasure-worker.js';
-import { JobLane, type JobWork } from '../jobs/job-lane.js';
+import { JobLane } from '../jobs/job-lane.js';
 import type { LogoutDelivery } from '../logout/logout-delivery.js';
-import type { LogoutRepository } from '../logout/logout-repository.js';
 import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
 import type { Logouts } from '../logout/logouts.js';
 import { backchannelLogoutUrl } from '../service/calls/logout-route.js';
 import type { Transport } from '../service/http/transport.js';
-import type { JobKind, Storage } from '../storage/storage.js';
+import type { JobKind } from '../storage/storage.js';
 import type { Application } from './application.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
@@ -19,8 +18,6 @@ import type { SessionWatch } from './session-watch.js';
 
 /** When the code that signs and sends is loaded, so that neither the boot nor the first logout waits for it. */
 const LOAD_MS = 1_000;
-/** How many logouts one claim takes: several times faster on Postgres than one by one. */
-const LOGOUTS_PER_CLAIM = 32;
 const UPKEEP_MS = 1_500;
 const PRUNE_MS = 60_000;
 const PRUNE_AT_ONCE_MS = 1_000;
@@ -49,17 +46,15 @@ export class Workers {
 
   constructor(
     private readonly application: Application,
-    logouts: Logouts,
-    delivery: LogoutDelivery,
+    delivery: { readonly stored: LogoutDelivery; readonly memory: LogoutDelivery | undefined },
     private readonly erasureWorker: ErasureWorker,
   ) {
-    const { emit, storage, memory } = application;
+    const { emit } = application;
     const containment = new Containment(faultsTo(emit));
     const onFault = containment.report.bind(containment);
-    this.stored = new JobLane(logoutWork(storage, logouts.stored, delivery), onFault);
+    this.stored = new JobLane(delivery.stored, onFault);
     this.erasures = new JobLane(erasureWorker, onFault);
-    if (memory && logouts.memory)
-      this.memory = new JobLane(logoutWork(memory, logouts.memory, delivery), onFault);
+    if (delivery.memory) this.memory = new JobLane(delivery.memory, onFault);
     this.#upkeep = new Periodic(UPKEEP_MS, () => this.#keepUp().catch(onFault.bind(undefined, 'jobs')));
   }
 
@@ -149,15 +144,6 @@ export class Workers {
     if (!hasMore && !isPruned) this.#prunedAt = performance.now();
   }
 }
-
-const logoutWork = (storage: Storage, logouts: LogoutRepository, delivery: LogoutDelivery): JobWork => ({
-  storage,
-  kind: 'logout',
-  breaker: delivery.breaker,
-  batch: LOGOUTS_PER_CLAIM,
-  pauseMs: () => delivery.pauseMs(),
-  execute: (claim) => delivery.execute(logouts, claim),
-});
 
 /** The parts of an application that start and end with the Nest app. */
 export interface ApplicationParts {

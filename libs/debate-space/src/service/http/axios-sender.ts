@@ -3,7 +3,7 @@ import type { ClientRequest } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { Axios, AxiosAdapter, AxiosError, AxiosHeaders, AxiosRequestConfig, AxiosResponse } from 'axios';
 import { getProxyForUrl } from 'proxy-from-env';
-import { lazy } from '../../async/lazy.js';
+import { lazy } from '../../async/promises.js';
 import { SHORT_BYTES, Unanswered, type HttpRequest, type RawReply, type Send } from './exchange.js';
 
 /** The type of the option `http.adapter`: one of axios's own adapters for Node.js, or a function. */

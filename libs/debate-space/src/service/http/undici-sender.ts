@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
-import { lazy } from '../../async/lazy.js';
+import { lazy } from '../../async/promises.js';
 import { SHORT_BYTES, TOO_LARGE, Unanswered, type RawReply, type Send } from './exchange.js';
 
 /** Sends on undici's `Pool`: about twice as many requests as axios's own adapter. Rejects with {@link Unanswered}. */
