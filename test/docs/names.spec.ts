@@ -83,7 +83,7 @@ describe('each command of the pages', () => {
     ...fencesOf(page).flatMap(({ code }) => code.split(/\n|\||;/)),
     ...[...pageOf(page).matchAll(/`(npx debate-space [^`]+)`/g)].map(([, line = '']) => line),
   ]);
-  const commands = lines.flatMap((line) => /npx debate-space ([^"|<>)]*)/.exec(line)?.[1]?.trim() ?? []);
+  const commands = lines.flatMap((line) => /npx debate-space ([^"|<>()]*)/.exec(line)?.[1]?.trim() ?? []);
   /** Its name, without arguments: `erasures status`, with the flags that pages give it. */
   const flagsOf = new Map<string, Set<string>>();
   for (const command of commands) {
