@@ -31,8 +31,8 @@ const PARTS = 'debate-space:parts';
 
 /**
  * The providers of one application except its `Application`: the classes that send, which a test of the host may replace, and
- * the classes that a host injects. Classes are the tokens, except for what a module exports: it has a token of its name, because
- * `app.get(DebateSpaceService)` must not find that of a named application.
+ * the classes that a host injects. Exported classes have tokens with the name of the application, because
+ * `app.get(DebateSpaceService)` must not find the service of a named application.
  */
 export function providersOf(name: string | undefined): FactoryProvider[] {
   return [
@@ -75,7 +75,7 @@ export function providersOf(name: string | undefined): FactoryProvider[] {
 
 type Parts = ReturnType<typeof assemble>;
 
-/** Builds an application, from the calls to the service up to what a host injects. */
+/** Builds an application, from the calls to the service up to the classes that a host injects. */
 function assemble(
   application: Application,
   pause: ServicePause,
