@@ -3,9 +3,7 @@
  * --mutate libs/debate-space/src/session-end/possible-ends.ts
  */
 const DECIDING = [
-  ...['possible-ends', 'verdict', 'cookie-changes', 'browser-cookies', 'cookie-sessions'].map(
-    (name) => `session-end/${name}`,
-  ),
+  ...['possible-ends', 'verdict', 'browser-cookies', 'cookie-sessions'].map((name) => `session-end/${name}`),
   ...['logout/delivery-policy', 'service/http/status-table', 'storage/sql-storage', 'uid-rule'],
 ];
 

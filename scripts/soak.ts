@@ -91,7 +91,7 @@ async function soak(trial: Trial): Promise<Outcome> {
 async function erase({ service, ledger }: Trial, app: AppProcess, uids: readonly string[]): Promise<void> {
   for (const uid of uids) {
     service.users.add({ uid });
-    ledger.account(uid).askedAt = Date.now(); // an erasure logs the user out as well
+    ledger.account(uid).requestedAt = Date.now(); // an erasure logs the user out as well
   }
   await app.ask('erase', { reference: uids.join(' '), uids });
 }

@@ -1,5 +1,5 @@
 // Walks at random over the ways in which sessions end or seem to end, and holds what the plugin reports against what the
-// browsers get: test/support/walk. Exit code 0: nothing was missed or invented.
+// browsers get: scripts/walk. Exit code 0: nothing was missed or invented.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

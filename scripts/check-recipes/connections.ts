@@ -1,4 +1,4 @@
-// A host with each recipe of docs/storage-connections.md: a logout is stored and delivered, and an erasure exists exactly if
+// A host with each recipe of docs/storage-connections.md: a logout is stored and delivered, and an erasure exists if and only if
 // the host's transaction is committed. Arguments: the URL of a Postgres, and of a MySQL or MariaDB; without one, it is left out.
 import 'reflect-metadata';
 import { deepStrictEqual, rejects } from 'node:assert';

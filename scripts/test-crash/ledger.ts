@@ -8,7 +8,7 @@ interface Account {
   /** The names of all sessions that the user may have. */
   readonly sessions: string[];
   /** When the browser sent the logout, and when it had the answer, in milliseconds. */
-  askedAt?: number;
+  requestedAt?: number;
   answeredAt?: number;
   /** Whether the app died or shut down while the user logged in again: then no browser has the new session. */
   isCutOff?: boolean;
@@ -67,8 +67,8 @@ export class Ledger {
 
   /** How long after this moment the last logout arrived that was sent before it, in milliseconds. */
   lateMs(moment: number): number {
-    const arrivals = [...this.#accounts.values()].flatMap(({ askedAt = Infinity, arrivals }) =>
-      askedAt < moment ? arrivals : [],
+    const arrivals = [...this.#accounts.values()].flatMap(({ requestedAt = Infinity, arrivals }) =>
+      requestedAt < moment ? arrivals : [],
     );
     return arrivals.reduce((latest, at) => Math.max(latest, at - moment), 0);
   }
@@ -80,7 +80,7 @@ export class Ledger {
     const isInvented = (account: Account): boolean =>
       account.reportedAlive === true ||
       (account.arrivals.length > 0 &&
-        account.askedAt === undefined &&
+        account.requestedAt === undefined &&
         (!account.isCutOff || this.#lives(account)));
     return {
       answered: this.answered,

@@ -47,7 +47,7 @@ async function visit(uid: string, trial: Trial, { isDeadly }: Load): Promise<voi
     account.isCutOff = answer?.body !== uid;
   } else {
     const started = performance.now();
-    account.askedAt = Date.now();
+    account.requestedAt = Date.now();
     const answer = await post(`${url}/logout`, headers);
     if (answer?.body === uid) ledger.answer(account, performance.now() - started);
     else if (answer) ledger.refused += 1;

@@ -1,10 +1,10 @@
 // Walks in every chosen configuration on the NestJS that is installed here, and prints what came of each. In a process of
 // its own: a host has no test runner around it. Argument: the settings, as JSON.
 import fc from 'fast-check';
-import { configurations, type Configuration } from '#support/walk/configurations.js';
-import { Places, type Servers } from '#support/walk/places.js';
-import { inWords, stepsOf, type Step } from '#support/walk/steps.js';
-import { walk, type Finding } from '#support/walk/walk.js';
+import { configurations, type Configuration } from './configurations.js';
+import { Places, type Servers } from './places.js';
+import { inWords, stepsOf, type Step } from './steps.js';
+import { walk, type Finding } from './walk.js';
 
 export interface WalkSettings extends Servers {
   /** Of all configurations together. */

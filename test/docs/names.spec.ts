@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import ts from 'typescript';
 import { fencesOf, pageOf, pages } from '#support/docs-snippets.js';
 import { run } from '../../libs/debate-space-cli/src/testing/command-line.js';
-import { optionsSchema } from '../../libs/debate-space/src/module/options-schema.js';
+import { optionsSchema } from '../../libs/debate-space/src/module/resolve-options.js';
 
 const library = new URL('../../libs/debate-space/src/', import.meta.url);
 const sources = ['debate-space', 'debate-space-cli', 'debate-space-simulator']
@@ -16,23 +15,12 @@ const sources = ['debate-space', 'debate-space-cli', 'debate-space-simulator']
   .join('\n');
 const text = pages.map(pageOf).join('\n');
 
-/** The string literals of a type: of a union, or of the members `type` of a union. */
-function literalsOf(file: string, name: string): string[] {
-  const source = ts.createSourceFile(
-    file,
-    readFileSync(new URL(file, library), 'utf8'),
-    ts.ScriptTarget.Latest,
-  );
-  const found: string[] = [];
-  const visit = (node: ts.Node): void => {
-    if (ts.isPropertySignature(node) && node.name.getText(source) !== 'type') return;
-    if (ts.isLiteralTypeNode(node) && ts.isStringLiteral(node.literal)) found.push(node.literal.text);
-    ts.forEachChild(node, visit);
-  };
-  source.statements
-    .filter((each) => ts.isTypeAliasDeclaration(each) && each.name.text === name)
-    .forEach(visit);
-  return found;
+/** The names in a union of the plugin: its literals, or those of its members `type`. */
+function namesIn(file: string, union: string): string[] {
+  const source = readFileSync(new URL(file, library), 'utf8');
+  const [, text = ''] = new RegExp(`export type ${union} =(.*?);\n\n`, 's').exec(source) ?? [];
+  const types = [...text.matchAll(/readonly type: ([^;}]+)/g)].map(([, type]) => type);
+  return (types.length > 0 ? types.join() : text).match(/(?<=')[\w-]+(?=')/g) ?? [];
 }
 
 it.each([
@@ -40,7 +28,7 @@ it.each([
   ['setup warning', 'events.ts', 'SetupWarningCode', ['docs/troubleshooting.md']],
   ['event', 'events.ts', 'DebateSpaceEvent', ['docs/operations.md', 'docs/erasure-recipes.md']],
 ])('each %s is on its page', (_what, file, name, places) => {
-  const names = literalsOf(file, name);
+  const names = namesIn(file, name);
   expect(names.length).toBeGreaterThan(5);
   const found = places.map(pageOf).join('\n');
   expect(names.filter((each) => !found.includes(`\`${each}\``))).toEqual([]);
@@ -95,7 +83,7 @@ describe('each command of the pages', () => {
     ...fencesOf(page).flatMap(({ code }) => code.split(/\n|\||;/)),
     ...[...pageOf(page).matchAll(/`(npx debate-space [^`]+)`/g)].map(([, line = '']) => line),
   ]);
-  const commands = lines.flatMap((line) => /npx debate-space ([^"|<>)]*)/.exec(line)?.[1]?.trim() ?? []);
+  const commands = lines.flatMap((line) => /npx debate-space ([^"|<>()]*)/.exec(line)?.[1]?.trim() ?? []);
   /** Its name, without arguments: `erasures status`, with the flags that pages give it. */
   const flagsOf = new Map<string, Set<string>>();
   for (const command of commands) {
@@ -112,3 +100,23 @@ describe('each command of the pages', () => {
     expect([...flags].filter((flag) => !out.includes(flag))).toEqual([]);
   });
 });
+
+it.each(['docs/architecture.md', 'CONTRIBUTING.md'])(
+  'each file and each name of code in %s exists',
+  (page) => {
+    const folders = ['libs/debate-space/src', 'libs/debate-space-simulator/src', 'test', 'scripts', 'docs'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true, encoding: 'utf8' }).map(
+        (file) => `/${folder}/${file}`,
+      ),
+    );
+    const text = pageOf(page);
+    const named = [...text.matchAll(/(?<![*\w./-])(?:\.\.\/)?(\w[\w./-]*\.ts)\b/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)))).toEqual([]);
+    const words = [...text.matchAll(/`([a-zA-Z]+[A-Z]\w*)(?:\(\))?`/g)].map(([, name = '']) => name);
+    expect(words.filter((name) => !sources.includes(name))).toEqual([]);
+  },
+);

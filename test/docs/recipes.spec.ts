@@ -1,41 +1,19 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
-import * as nestCommon from '@nestjs/common';
-import type { Type } from '@nestjs/common';
-import * as csvParse from 'csv-parse';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
-import * as csvStringify from 'csv-stringify';
-import * as plugin from 'nestjs-debate-space';
 import { DebateSpaceErasures, type ErasureDryRun } from 'nestjs-debate-space';
 import { connect } from 'node:net';
-import * as nodeStream from 'node:stream';
 import { Readable } from 'node:stream';
-import * as nodeStreamPromises from 'node:stream/promises';
-import * as rxjs from 'rxjs';
-import { runRecipe } from '#support/docs-snippets.js';
+import { lastValueFrom } from 'rxjs';
 import { scenario } from '#support/hosts/scenario.js';
-
-type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
 
 /** Lets everybody in. */
 class NoGuard {
   canActivate = (): boolean => true;
 }
-const uidsOfFile = runRecipe('uids-of-file.ts', {
-  '@nestjs/common': nestCommon,
-  'csv-parse': csvParse,
-  'node:stream': nodeStream,
-});
-const modules = {
-  '@nestjs/common': nestCommon,
-  '@nestjs/passport': { AuthGuard: () => NoGuard },
-  'nestjs-debate-space': plugin,
-  'csv-stringify': csvStringify,
-  'node:stream/promises': nodeStreamPromises,
-  './uids-of-file.js': uidsOfFile,
-  rxjs,
-};
-const { uidsOfCsv, uidsOfNdjson, linesOf } = uidsOfFile as Record<string, UidsOf>;
-if (!uidsOfCsv || !uidsOfNdjson || !linesOf) throw new Error('uids-of-file.ts has other names');
+jest.unstable_mockModule('@nestjs/passport', () => ({ AuthGuard: () => NoGuard }));
+const { linesOf, uidsOfCsv, uidsOfNdjson } = await import('../../docs/examples/recipes/uids-of-file.js');
+const { BulkErasureController } = await import('../../docs/examples/recipes/bulk-erasure.controller.js');
+const { UsersExportController } = await import('../../docs/examples/recipes/users-export.controller.js');
 
 async function all(uids: AsyncIterable<string>): Promise<string[]> {
   const found: string[] = [];
@@ -44,12 +22,11 @@ async function all(uids: AsyncIterable<string>): Promise<string[]> {
 }
 
 describe('the recipe for a file of uids', () => {
-  const texts: [string, UidsOf, string][] = [
+  it.each([
     ['CSV', uidsOfCsv, 'name,uid\nA,ada\n"B, ""b""","b,en"\n\nC,Zoë\n'],
     ['NDJSON', uidsOfNdjson, '{"name":"A","uid":"ada"}\n{"uid":"b,en"}\n\n  {"uid":"Zo\\u00eb"}\n'],
     ['lines', linesOf, 'ada\nb,en\n\nZoë\n'],
-  ];
-  it.each(texts)('rejects when a file in %s breaks off', async (_format, uidsOf, text) => {
+  ] as const)('rejects when a file in %s breaks off', async (_format, uidsOf, text) => {
     const file = new Readable({ read: () => undefined });
     const reading = all(uidsOf(file));
     file.push(text);
@@ -64,9 +41,7 @@ describe('a host with the recipes', () => {
   let erasures: DebateSpaceErasures;
   let url: string;
   beforeEach(async () => {
-    const controllers = ['bulk-erasure.controller.ts', 'users-export.controller.ts'].flatMap(
-      (name) => Object.values(runRecipe(name, modules)) as Type[],
-    );
+    const controllers = [BulkErasureController, UsersExportController];
     const app = await scene.app({ http: { rateLimit: false } }, { controllers });
     await app.listen(0, '127.0.0.1');
     url = await app.getUrl();
@@ -81,14 +56,10 @@ describe('a host with the recipes', () => {
     const counts = (await (await upload('case-1/dry-run', csv)).json()) as ErasureDryRun;
     expect(counts).toMatchObject({ total: 3, known: 2, notFoundItems: [3] });
     expect((await upload('case-1', csv)).status).toBe(202);
-    await rxjs.lastValueFrom(erasures.progress('case-1'));
+    await lastValueFrom(erasures.progress('case-1'));
     expect(await erasures.status('case-1')).toMatchObject({ done: 2, notFound: 1 });
-    expect(
-      scene.service.received
-        .of('anonymize')
-        .map(({ uid }) => uid)
-        .toSorted(),
-    ).toEqual(['nobody', 'u-1', 'u-2']);
+    const erased = scene.service.received.of('anonymize').map(({ uid }) => uid);
+    expect(erased.toSorted()).toEqual(['nobody', 'u-1', 'u-2']);
   });
 
   it('erases nobody of a CSV that cannot be read', async () => {

@@ -1,36 +1,24 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterAll, expect, it } from '@jest/globals';
 import { createPool } from 'mysql2/promise';
 import * as plugin from 'nestjs-debate-space';
-import * as mysql from 'nestjs-debate-space/mysql';
-import * as postgres from 'nestjs-debate-space/postgres';
+import { mysqlStorage } from 'nestjs-debate-space/mysql';
+import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
-import type { Pool } from 'pg';
 import { logInTo } from '#support/browser/browser.js';
-import { fencesOf, pageOf, runRecipe } from '#support/docs-snippets.js';
+import { fencesOf, pageOf } from '#support/docs-snippets.js';
+import { scenario } from '#support/hosts/scenario.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
 import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
 import { postgresPool, postgresServer, startPostgres } from '#support/servers/postgres.js';
-import { tableStorages } from '#support/storages/table-storages.js';
-import { scenario } from '#support/hosts/scenario.js';
 import { using } from '#support/service/service.js';
-import type { SessionHost } from '#support/hosts/session-host.js';
-import { destroySession } from '#support/hosts/session-jobs.js';
+import { tableStorages } from '#support/storages/table-storages.js';
+import { down, up } from '../../docs/examples/recipes/debate-space.knex-migration.js';
+import { DebateSpace1760000000000 as Migration } from '../../docs/examples/recipes/debate-space.migration.js';
+import { former } from '../../docs/examples/recipes/former-storage.js';
 import { erasureId, type Storage } from '../../libs/debate-space/src/storage/storage.js';
 
-const { postgresStorage } = postgres;
-const { mysqlStorage } = mysql;
 const scene = scenario();
 type Rows = readonly Readonly<Record<string, unknown>>[];
-
-function temporaryFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'docs-storage-'));
-  scene.afterwards(() => {
-    rmSync(folder, { recursive: true });
-  });
-  return join(folder, 'debate-space.db');
-}
 
 async function opened(engine: plugin.StorageEngine): Promise<Storage> {
   const { storage } = await engine.open('my-app');
@@ -49,7 +37,7 @@ function statementsOf(path: string): string[] {
     .filter(Boolean);
 }
 
-/** One logout is delivered, one is parked, one waits for its next attempt, and a list is half done. */
+/** One logout is delivered, one is parked, one waits for its next attempt, and of a list one user is erased, and the answer of the other one is lost. */
 async function fill(storage: Storage): Promise<void> {
   await storage.addLogouts(
     ['1', '2', '3'].map((id) => ({ id, subject: id, sealed: 'x', details: 'destroyed' })),
@@ -71,8 +59,10 @@ async function fill(storage: Storage): Promise<void> {
   const request = { reference: 'case-1', mode: 'delete', requestedBy: undefined, list } as const;
   const requested = { ...request, requestedAt: Date.now(), known: undefined, mark: '' };
   await storage.addErasures(requested, users);
-  const [erasure] = (await storage.claim('erasure', 1)).claims;
-  if (erasure) await storage.finishErasure(erasure, 'erased', 1, '{}');
+  const [erased, uncertain] = (await storage.claim('erasure', 2)).claims;
+  if (!erased || !uncertain) throw new Error('the erasures are not due');
+  await storage.finishErasure(erased, 'erased', 1, '{}');
+  await storage.retry(uncertain, 300_000, { ...progress, uncertain: 'mark', cause: 'TIMEOUT' });
 }
 
 const dates: Readonly<Record<string, (sql: string) => string>> = {
@@ -88,11 +78,12 @@ for (const kind of tableStorages.filter(({ name }) => name in dates))
       const storage = await opened(await kind.engine());
       await fill(storage);
       const statements = statementsOf('docs/runbook.md').map(dates[kind.name] ?? String);
-      expect(statements).toHaveLength(6);
-      const [waiting, why, lists, pauses, retry, remove] = statements;
+      expect(statements).toHaveLength(7);
+      const [lost = '', waiting, why, lists, pauses, retry, remove] = statements;
       const rowsOf = async (sql = ''): Promise<Rows> => (await kind.run?.(sql)) ?? [];
       const told = async (sql: string | undefined, names: readonly string[]): Promise<string[]> =>
         (await rowsOf(sql)).map((row) => names.map((name) => String(row[name])).join(' ')).toSorted();
+      expect(await told(lost.replace('REFERENCE', 'case-1'), ['answer_lost'])).toEqual(['1']);
       expect(await told(waiting, ['kind', 'state', 'jobs'])).toEqual([
         'erasure waiting 1',
         'logout parked 1',
@@ -100,7 +91,11 @@ for (const kind of tableStorages.filter(({ name }) => name in dates))
       ]);
       const [{ oldest = '' } = {}] = await rowsOf(waiting);
       expect(new Date(oldest as string).getFullYear()).toBe(new Date().getFullYear());
-      expect(await told(why, ['state', 'cause', 'jobs'])).toEqual(['parked 401 1', 'waiting 503 1']);
+      expect(await told(why, ['state', 'cause', 'jobs'])).toEqual([
+        'parked 401 1',
+        'waiting 503 1',
+        'waiting TIMEOUT 1',
+      ]);
       const counts = ['name', 'total', 'users_erased', 'not_done', 'complete'];
       expect(await told(lists, counts)).toEqual(['case-1 2 1 1 1']);
       expect(await told(pauses, ['id'])).toEqual([expect.stringMatching(/^my-app.*\/logout-paused-until$/)]);
@@ -131,10 +126,6 @@ postgresServer.describe('the migration for TypeORM and the grants of docs/storag
     const pool = postgresPool(server);
     const ofRole = postgresPool({ ...server, user: 'my_app' });
     scene.afterwards(() => Promise.all([pool.end(), ofRole.end()]).then(() => server.stop()));
-    const { DebateSpace1760000000000: Migration } = runRecipe('debate-space.migration.ts', {
-      'nestjs-debate-space/postgres': postgres,
-    }) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
-    if (!Migration) throw new Error('the recipe has no migration');
     await new Migration().up(pool);
     await pool.query('CREATE ROLE my_app LOGIN');
     for (const grant of statementsOf('docs/storage.md')) await pool.query(grant);
@@ -150,9 +141,6 @@ mariadbServer.describe('the migration for Knex', () => {
     const server = await startMariadb();
     const pool = createPool(server.uri);
     scene.afterwards(() => pool.end().then(() => server.stop()));
-    const { up, down } = runRecipe('debate-space.knex-migration.ts', {
-      'nestjs-debate-space/mysql': mysql,
-    }) as Record<'up' | 'down', (knex: { raw: (sql: string) => Promise<unknown> }) => Promise<void>>;
     const knex = { raw: (sql: string) => pool.query(sql) };
     await up(knex);
     await fill(await opened(mysqlStorage({ pool, prefix: 'app_', migrate: false })));
@@ -162,25 +150,19 @@ mariadbServer.describe('the migration for Knex', () => {
   });
 });
 
-describe('the way to another storage', () => {
-  it('delivers what waits in the old one, and each new logout once', async () => {
-    const path = temporaryFile();
-    const { former } = runRecipe('former-storage.ts', {
-      'nestjs-debate-space/sqlite': { sqliteStorage: () => sqliteStorage({ path }) },
-    }) as { former: (options: plugin.DebateSpaceModuleOptions) => plugin.DebateSpaceModuleOptions };
-    const { service } = scene;
-    const act = destroySession;
-    const logOut = async (host: SessionHost, uid: string): Promise<void> => {
-      const browser = await logInTo(host, uid);
-      await browser.post('/act');
-    };
-    const repair = service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
-    await logOut(await scene.start({ act }, { storage: sqliteStorage({ path }) }), 'alice');
-    await scene.stop();
-    repair();
-    const debateSpace = [using(service), former(using(service))];
-    await logOut(await scene.start({ act, debateSpace }), 'bob');
-    await service.received.waitFor(({ uid, accepted }) => uid === 'alice' && accepted, { timeoutMs: 60_000 });
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
-  });
+it('the recipe for a former storage delivers what waits there, and each new logout once', async () => {
+  const { service } = scene;
+  const act = destroySession;
+  const storage = await scene.sqlite();
+  const logOut = async (host: { url: string }, uid: string): Promise<void> => {
+    await (await logInTo(host, uid)).post('/act');
+  };
+  const repair = service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
+  await logOut(await scene.start({ act }, { storage }), 'alice');
+  await scene.stop();
+  repair();
+  const debateSpace = [using(service), { ...former(using(service)), storage }];
+  await logOut(await scene.start({ act, debateSpace }), 'bob');
+  await service.received.waitFor(({ uid, accepted }) => uid === 'alice' && accepted, { timeoutMs: 60_000 });
+  expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
 });

@@ -87,6 +87,25 @@ redisServer.describe('when processes share one Redis,', () => {
     });
   });
 
+  it('two people at one browser are each reported when they leave, at whichever instance', async () => {
+    // The id of the session stays: each instance remembers it with the user whom it has seen last.
+    const leave: Act = ({ session }) => {
+      delete session.user;
+    };
+    const both = [await startInstance(leave), await startInstance(leave)] as const;
+    const browser = new Browser(both[0].url);
+    const people = ['ann', 'ben'];
+    for (let round = 0; round < 16; round += 1) {
+      const via = (bit: number): string => both[round & bit ? 1 : 0].url;
+      await browser.post(`${via(2)}/login`, { uid: people[round % 2] ?? '' });
+      await browser.get(`${via(4)}/whoami`);
+      await browser.post(`${via(8)}/act`);
+    }
+    await scene.stop();
+    const reported = both.flatMap((instance) => instance.reported());
+    expect(reported.toSorted()).toEqual(people.flatMap((uid) => Array<string>(8).fill(uid)));
+  });
+
   it('what a script without HTTP ends by the store of its options is reported by the script', async () => {
     const instance = await startInstance(destroy);
     const browser = new Browser(instance.url);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Store, type SessionData } from 'express-session';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { isPromise } from 'node:util/types';
-import { watchSessionEnds } from '../../libs/debate-space/src/session-end/watch-session-ends.js';
+import { SessionEndWatcher } from '../../libs/debate-space/src/session-end/watch-session-ends.js';
 
 type Method = (...args: unknown[]) => unknown;
 type Answer = ((error?: unknown, result?: unknown) => void) | undefined;
@@ -153,7 +153,7 @@ async function opened(Kind: new () => TextStore, { watched, known, broken = fals
       await new Promise((resolve) => store.set(sid, sessionOf(uid) as SessionData, resolve));
   };
   if (!known) await logIn();
-  const watcher = watchSessionEnds(undefined, { onSessionEnd: ({ uid }) => void ended.push(uid) });
+  const watcher = new SessionEndWatcher({ onSessionEnd: ({ uid }) => void ended.push(uid) });
   if (watched) watcher.watch(store);
   if (known) await logIn();
   store.calls.length = 0;

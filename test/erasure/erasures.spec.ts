@@ -68,7 +68,7 @@ describe('an erasure', () => {
         reference: 'case 1/2 ü',
         mode: 'delete',
         requestedBy: 'the user',
-        uidHash: expect.any(String),
+        subject: expect.any(String),
         requestedAt: requested.requestedAt,
         doneAt: expect.any(Date),
         attempts: 1,

@@ -67,7 +67,7 @@ for (const kind of kinds) {
     const rowsOfErasures = async (): Promise<number> =>
       (await rowsOf('debate_space_jobs')) + (await rowsOf('debate_space_references'));
 
-    it('exists exactly if the host commits', async () => {
+    it('exists if and only if the host commits', async () => {
       await start(false);
       const request = (uid: string) => async (host: HostTransaction) => {
         const requested = await erasures.request({

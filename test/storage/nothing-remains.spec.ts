@@ -384,7 +384,7 @@ for (const kind of databases) {
 
     it('in the files of the storage, at no time, nor a JWT or a session id', () => {
       expect(life.found).toEqual([]);
-      expect(tracesOf(life.receipts[0]?.uidHash ?? '', life.files)).toContain('UTF-8'); // these are the files
+      expect(tracesOf(life.receipts[0]?.subject ?? '', life.files)).toContain('UTF-8'); // these are the files
     });
 
     it('in the log, at any level, or on the console', () => {

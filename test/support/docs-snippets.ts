@@ -1,6 +1,4 @@
-import * as jestGlobals from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import ts from 'typescript';
 
 /** The text of a page of the documentation, such as `docs/sessions.md`. */
 export function pageOf(path: string): string {
@@ -29,30 +27,4 @@ export function fencesOf(page: string): Fence[] {
     language,
     code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
   }));
-}
-
-/** Runs code of a page, in which these names are known. */
-export function runCode(code: string, names: Readonly<Record<string, unknown>>): unknown {
-  // eslint-disable-next-line @typescript-eslint/no-implied-eval -- code of this repository; `node:vm` has other arrays
-  const compiled = new Function(...Object.keys(names), code) as (...values: unknown[]) => unknown;
-  return compiled(...Object.values(names));
-}
-
-/**
- * Runs a file of `docs/examples/recipes`.
- * @param modules what it may import, by name
- * @returns what it exports
- */
-export function runRecipe(name: string, modules: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const code = pageOf(`docs/examples/recipes/${name}`);
-  const compilerOptions: ts.CompilerOptions = {
-    module: ts.ModuleKind.CommonJS,
-    target: ts.ScriptTarget.ES2023,
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
-  };
-  const { outputText } = ts.transpileModule(code, { compilerOptions });
-  const exports = {};
-  runCode(outputText, { ...jestGlobals, exports, require: (name: string) => modules[name] });
-  return exports;
 }

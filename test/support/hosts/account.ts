@@ -105,8 +105,8 @@ export async function fastifyApp(
   imports: Import[],
   main: (instance: FastifyInstance) => unknown = () => undefined,
   given: FastifyInstance = fastify({ forceCloseConnections: true }),
+  root = moduleOf(imports, undefined, [AccountController]),
 ): Promise<INestApplication> {
-  const root = moduleOf(imports, undefined, [AccountController]);
   const adapter = new FastifyAdapter(given as never);
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, settings);
   await main(app.getHttpAdapter().getInstance());

@@ -1,3 +1,4 @@
+import { DebateSpaceErasures } from '../../../libs/debate-space/src/api/debate-space-erasures.js';
 import { addList, addUser } from '../../../libs/debate-space/src/erasure/erasure-requests.js';
 import { ErasureAttempt } from '../../../libs/debate-space/src/erasure/erasure-attempt.js';
 import type {
@@ -5,14 +6,15 @@ import type {
   ErasureReceipt,
   ErasureStatus,
 } from '../../../libs/debate-space/src/erasure/erasure.js';
-import { ErasureControl } from '../../../libs/debate-space/src/erasure/erasure-control.js';
 import { ErasureRepository } from '../../../libs/debate-space/src/erasure/erasure-repository.js';
 import { ErasureWorker } from '../../../libs/debate-space/src/erasure/erasure-worker.js';
 import type { DebateSpaceEvent, ErasureMode } from '../../../libs/debate-space/src/events.js';
 import { LogoutRepository } from '../../../libs/debate-space/src/logout/logout-repository.js';
 import { Logouts } from '../../../libs/debate-space/src/logout/logouts.js';
+import { RateLimiter } from '../../../libs/debate-space/src/service/rate-limiter.js';
 import { Secret } from '../../../libs/debate-space/src/secrets/secret.js';
 import { Keyring } from '../../../libs/debate-space/src/secrets/keyring.js';
+import type { DebateSpaceUser } from '../../../libs/debate-space/src/service/calls/listed-users.js';
 import { LEASE_MS, type Storage } from '../../../libs/debate-space/src/storage/storage.js';
 
 export const DAY_MS = 86_400_000;
@@ -33,7 +35,7 @@ export class ErasureRoom {
   beforeSending: () => Promise<unknown> = () => Promise.resolve();
   readonly keyring: Keyring;
   readonly repository: ErasureRepository;
-  readonly control: ErasureControl;
+  readonly erasures: DebateSpaceErasures;
   readonly worker: ErasureWorker;
 
   constructor(
@@ -47,10 +49,14 @@ export class ErasureRoom {
       application,
     );
     this.repository = new ErasureRepository(storage, this.keyring, emit, 7 * DAY_MS);
-    this.control = new ErasureControl(this.repository, emit);
-    const calls = {
-      prepare: () => Promise.resolve(undefined),
-      isServiceThere: () => Promise.resolve(true),
+    const shutdownSignal = new AbortController().signal;
+    this.erasures = new DebateSpaceErasures({
+      ...{ repository: this.repository, users: { walk: () => each<DebateSpaceUser>([]) } },
+      ...{ pace: new RateLimiter(false, storage), shutdownSignal, emit },
+    });
+    const users = {
+      prepareErasure: () => Promise.resolve(undefined),
+      list: () => Promise.resolve({ page: { users: [], page: 1 }, follows: false }),
       erase: async (uid: string, mode: ErasureMode): Promise<number> => {
         this.sent.push(`${mode} ${uid}`);
         const answer = this.answers.shift();
@@ -63,18 +69,16 @@ export class ErasureRoom {
         return { status: 200 };
       },
     };
-    const { signal } = new AbortController();
     const beforeErase: BeforeErase = (erasure) => this.beforeErase(erasure);
-    const attempt = new ErasureAttempt(calls, logouts, beforeErase, signal, emit);
+    const attempt = new ErasureAttempt(this.repository, users, logouts, beforeErase, shutdownSignal, emit);
     const options = {
       concurrency: 4,
       giveUpAfterMs: GIVE_UP_AFTER_MS,
       isGuest: false,
       overdueAgesMs: [7 * DAY_MS, 21 * DAY_MS],
     };
-    const queue = new LogoutRepository(storage, this.keyring, DAY_MS);
-    const queues = new Logouts(queue, undefined);
-    this.worker = new ErasureWorker(options, emit, this.repository, attempt, { leftMs: 0 }, queues);
+    const all = new Logouts(new LogoutRepository(storage, this.keyring, DAY_MS), undefined);
+    this.worker = new ErasureWorker(storage, options, emit, this.repository, attempt, { leftMs: 0 }, all);
   }
 
   /** Requests single users. */
@@ -109,6 +113,6 @@ export class ErasureRoom {
   }
 }
 
-async function* each(uids: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
-  yield* uids;
+async function* each<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
+  yield* items;
 }

@@ -1,6 +1,5 @@
 import { BSON } from 'bson';
 import session, { type SessionData } from 'express-session';
-import { alive } from './session-alive.js';
 
 type Done = (error?: unknown) => void;
 type Found<Value> = (error: unknown, found?: Value | null) => void;
@@ -45,4 +44,10 @@ export class BsonStore extends session.Store {
       callback(null, Object.fromEntries(all));
     });
   }
+}
+
+/** The session, unless it has run out. */
+function alive(data: SessionData): SessionData | undefined {
+  const { expires } = data.cookie as { expires?: Date | string | null };
+  return expires && new Date(expires).getTime() <= Date.now() ? undefined : data;
 }

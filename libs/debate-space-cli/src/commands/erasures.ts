@@ -209,6 +209,6 @@ function statusLine(status: ErasureStatus): string {
 
 /** With nothing personal in it. */
 function receiptLine({ doneAt, mode, outcome, status, attempts, ...receipt }: ErasureReceipt): string {
-  const { uidHash, reference, reason } = receipt;
-  return lineOf(doneAt, mode, outcome, status ?? '–', `${attempts}×`.padEnd(5), uidHash, reference, reason);
+  const { subject, reference, reason } = receipt;
+  return lineOf(doneAt, mode, outcome, status ?? '–', `${attempts}×`.padEnd(5), subject, reference, reason);
 }

@@ -18,7 +18,7 @@ beforeEach(async () => {
   const { repository } = new ErasureRoom(storage);
   erasures = new DebateSpaceErasures({
     repository,
-    calls: { allUsers: () => Readable.from([]) },
+    users: { walk: () => Readable.from([]) },
     pace: new RateLimiter(false, storage),
     shutdownSignal: new AbortController().signal,
     emit: (event) => void emitted.push(event),

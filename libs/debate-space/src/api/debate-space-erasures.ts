@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { namedUid } from '../uid-rule.js';
+import { acceptedUid, namedUid } from '../uid-rule.js';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
-import type { ErasureCalls } from '../erasure/erasure-calls.js';
-import { ErasureControl } from '../erasure/erasure-control.js';
 import { watchProgress, type JobPace } from '../erasure/erasure-progress.js';
 import type { ErasureRepository } from '../erasure/erasure-repository.js';
 import {
@@ -14,7 +12,6 @@ import {
   namedRequest,
   openReference,
 } from '../erasure/erasure-requests.js';
-import type { ErasureRequests } from '../storage/storage.js';
 import type {
   ErasureProgress,
   ErasureReceipt,
@@ -23,7 +20,8 @@ import type {
   RequestedErasure,
 } from '../erasure/erasure.js';
 import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
-import { acceptedUid } from '../uid.js';
+import { finishedEvent } from '../erasure/erasure-status.js';
+import type { UsersApi } from '../service/calls/users-api.js';
 
 /** Many users to be erased under one reference. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
@@ -41,10 +39,12 @@ export interface DryRunOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const USERS_PER_PAGE = 100;
+
 /** @internal */
 export interface ErasureParts {
   readonly repository: ErasureRepository;
-  readonly calls: Pick<ErasureCalls, 'allUsers'>;
+  readonly users: Pick<UsersApi, 'walk'>;
   readonly pace: JobPace;
   readonly shutdownSignal: AbortSignal;
   readonly emit: Emit;
@@ -61,13 +61,11 @@ export interface ErasureParts {
 export class DebateSpaceErasures {
   readonly #parts: ErasureParts;
   readonly #repository: ErasureRepository;
-  readonly #control: ErasureControl;
 
   /** @internal */
   constructor(parts: ErasureParts) {
     this.#parts = parts;
     this.#repository = parts.repository;
-    this.#control = new ErasureControl(parts.repository, parts.emit);
   }
 
   /**
@@ -75,7 +73,7 @@ export class DebateSpaceErasures {
    * `alreadyRequested` says so: without a `reference` the answer is the status of the earlier request, and with another one
    * the service is asked for each, of which the second does not find the user.
    *
-   * With a `transaction` the erasure exists exactly if the host commits. Errors are those of the host's connection: repeat
+   * With a `transaction` the erasure exists if and only if the host commits. Errors are those of the host's connection: repeat
    * the transaction on 40001 and 40P01 as always. There is no event `erasure-requested`, because the commit is the host's;
    * the runner finds the erasure within seconds after it.
    *
@@ -104,7 +102,9 @@ export class DebateSpaceErasures {
         return { ...(await repository.status(earlier, requests)), alreadyRequested };
       }
       const isChange = await addUser(repository, requests, named, uid);
-      return { ...(await this.#requested(requests, reference, isChange)), alreadyRequested };
+      const status = await repository.status(reference, requests);
+      if (isChange && !transaction) this.#emitRequested(status);
+      return { ...status, alreadyRequested };
     } catch (error) {
       throw withReference(error, reference);
     }
@@ -127,12 +127,15 @@ export class DebateSpaceErasures {
    */
   async requestMany(source: UidSource, request: BulkErasureRequest): Promise<ErasureStatus> {
     const named = namedRequest(request);
-    const requests = this.#repository.within(request.transaction);
+    const { transaction } = request;
+    const requests = this.#repository.within(transaction);
     const uids = uidsOf(source, request.signal);
     request.signal?.throwIfAborted();
     try {
       const isChange = await addList(this.#repository, requests, named, uids);
-      return await this.#requested(requests, named.reference, isChange);
+      const status = await this.#repository.status(named.reference, requests);
+      if (isChange && !transaction) this.#emitRequested(status);
+      return status;
     } catch (error) {
       throw withReference(error, named.reference);
     }
@@ -148,8 +151,10 @@ export class DebateSpaceErasures {
   async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
     const { mode, signal } = options;
     const modes = mode === undefined ? (['anonymize', 'delete'] as const) : [mode];
-    return dryRun(uidItems(source, signal), this.#parts.calls.allUsers(signal), (uids) =>
-      countRequested(this.#repository, uids, modes),
+    return dryRun(
+      uidItems(source, signal),
+      this.#parts.users.walk({ perPage: USERS_PER_PAGE }, signal),
+      (uids) => countRequested(this.#repository, uids, modes),
     );
   }
 
@@ -192,12 +197,12 @@ export class DebateSpaceErasures {
 
   /** Begins no further one, on no instance; those under way are finished. A finished reference stays so. @throws {@link ErasureError} */
   pause(reference: string): Promise<ErasureStatus> {
-    return this.#control.pause(reference);
+    return this.#setPaused(reference, true);
   }
 
   /** Continues after a pause. Parked users stay parked; see {@link retry}. @throws {@link ErasureError} */
   resume(reference: string): Promise<ErasureStatus> {
-    return this.#control.resume(reference);
+    return this.#setPaused(reference, false);
   }
 
   /**
@@ -205,8 +210,10 @@ export class DebateSpaceErasures {
    * no storage key opened. A paused reference stays paused.
    * @throws {@link ErasureError}
    */
-  retry(reference: string): Promise<ErasureStatus> {
-    return this.#control.retry(reference);
+  async retry(reference: string): Promise<ErasureStatus> {
+    await this.#repository.status(reference); // or it rejects
+    await this.#repository.retryParked(reference);
+    return this.#repository.status(reference);
   }
 
   /**
@@ -214,17 +221,27 @@ export class DebateSpaceErasures {
    * until its receipt.
    * @throws {@link ErasureError}
    */
-  cancel(reference: string): Promise<ErasureStatus> {
-    return this.#control.cancel(reference);
+  async cancel(reference: string): Promise<ErasureStatus> {
+    const before = await this.#repository.status(reference);
+    if (before.finishedAt) return before; // the events of its end were emitted then
+    const finished = await this.#repository.cancel(reference);
+    const status = await this.#repository.status(reference);
+    const { emit } = this.#parts;
+    emit({ type: 'erasure-canceled', reference, mode: status.mode, count: status.canceled });
+    if (finished) emit(finishedEvent(finished));
+    return status;
   }
 
-  /** @param isChange whether anything was requested that was not requested before */
-  async #requested(requests: ErasureRequests, reference: string, isChange: boolean): Promise<ErasureStatus> {
-    const status = await this.#repository.status(reference, requests);
-    if (!isChange || requests !== this.#repository.storage) return status; // whether the host commits is not known
-    const { mode, requestedBy, total } = status;
-    this.#parts.emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
+  async #setPaused(reference: string, paused: boolean): Promise<ErasureStatus> {
+    const isChange = await this.#repository.setPaused(reference, paused);
+    const status = await this.#repository.status(reference);
+    const { mode } = status;
+    if (isChange) this.#parts.emit({ type: paused ? 'erasure-paused' : 'erasure-resumed', reference, mode });
     return status;
+  }
+
+  #emitRequested({ reference, mode, requestedBy, total }: ErasureStatus): void {
+    this.#parts.emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
   }
 }
 

@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
 import type { SessionEnd } from '../session-end/session-end.js';
-import { watchSessionEnds } from '../session-end/watch-session-ends.js';
+import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { defaultUid, requestOf, SessionEndInterceptor } from './session-end.interceptor.js';
 
 let ends: string[];
@@ -21,7 +21,7 @@ function intercepted(handle: () => Observable<unknown>, type = 'http'): Observab
     if (isSlow) await nextTurn();
     ends.push(uid);
   };
-  const watcher = watchSessionEnds(undefined, { onSessionEnd });
+  const watcher = new SessionEndWatcher({ onSessionEnd });
   const moduleRef = { get: () => watcher } as unknown as ModuleRef;
   const interceptor = new SessionEndInterceptor(moduleRef, new Reflector());
   const context = new ExecutionContextHost([{ user: { id: 'alice' } }, {}], Object, () => undefined);

@@ -1,5 +1,5 @@
 /**
- * Waits for a promise, but no longer than `ms`; the promise itself goes on. Keeps neither the process alive nor a timer.
+ * Waits for a promise, but no longer than `ms`; the promise itself continues. Keeps neither the process alive nor a timer.
  * @returns what the promise resolves to, or `late`
  */
 export function withTimeout<T, L>(promise: PromiseLike<T>, ms: number, late: L): Promise<T | L> {

@@ -174,7 +174,7 @@ class Scene {
     const part = { reader: 'reader', isFirst: true, isLast: false };
     await room.repository.add(storage, list, ['bob', 'carol'], part);
     await room.ask('paused', ['eve']);
-    await room.control.pause('paused');
+    await room.erasures.pause('paused');
     await room.askList('canceled', ['dan']);
     await rival.ask('requested', ['olga']);
     for (const [logouts, ...uids] of [
@@ -198,12 +198,12 @@ class Scene {
       [this.sessions, 'mia'],
       [ofRival, 'oscar'],
     ] as const) {
-      table.seen(uid, uid, Date.now() + HOUR_MS);
+      table.register(uid, uid, Date.now() + HOUR_MS);
       await table.idle();
     }
     await storage.takeSlot(2, 1_000);
     await this.#remember();
-    await room.control.cancel('canceled');
+    await room.erasures.cancel('canceled');
     for (const table of TABLES)
       this.place.all.set(table, await this.run(`SELECT * FROM debate_space_${table}`));
   }
@@ -308,9 +308,9 @@ class Scene {
     const all: ErasureReceipt[] = [];
     for await (const { reference } of repository.list()) all.push(...(await this.room.receipts(reference)));
     for (const uid of uids) for await (const receipt of repository.receiptsOf(uid)) all.push(receipt);
-    for (const { uidHash, outcome, reference, requestedBy, doneAt } of all) {
+    for (const { subject, outcome, reference, requestedBy, doneAt } of all) {
       if (outcome === 'unverified') continue;
-      const uid = uids.find((each) => keyring.hash('erasure', each) === uidHash) ?? 'somebody';
+      const uid = uids.find((each) => keyring.hash('erasure', each) === subject) ?? 'somebody';
       const isNow = Math.abs(Date.now() - doneAt.getTime()) < HOUR_MS;
       believed.add([uid, outcome, reference, requestedBy, isNow].join(' '));
     }

@@ -1,10 +1,17 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
+import {
+  AbortedError,
+  PermissionError,
+  RateLimitedError,
+  RefusedError,
+  UnavailableError,
+} from '../errors.js';
 import type { DeliveryAnswer } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import type { Claim } from '../storage/storage.js';
+import type { UsersApi } from '../service/calls/users-api.js';
 import { ErasureAttempt } from './erasure-attempt.js';
-import type { ErasureCalls } from './erasure-calls.js';
+import type { ErasureRepository } from './erasure-repository.js';
 import type { BeforeErase } from './erasure.js';
 
 const BEFORE_ERASE_TIMEOUT_MS = 30_000;
@@ -14,22 +21,34 @@ const claim = { subject: 'hash', ...untried } as Partial<Claim> as Claim;
 const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
 const yes = (): Promise<boolean> => Promise.resolve(true);
 
-interface Parts extends Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere'> {
+const noPage = { page: { users: [], page: 1 }, follows: false };
+
+interface Parts
+  extends Pick<UsersApi, 'prepareErasure' | 'erase' | 'list'>, Pick<ErasureRepository, 'markSending'> {
   readonly beforeErase?: BeforeErase;
   readonly logouts?: Pick<LogoutSender, 'send'>;
   readonly shutdownSignal: AbortSignal;
 }
 
-async function attempt(parts: Partial<Parts>, claimed = claim, markSending = yes) {
-  const { beforeErase, logouts, shutdownSignal, ...calls }: Parts = {
-    prepare: () => Promise.resolve(undefined),
+async function attempt(parts: Partial<Parts>, claimed = claim) {
+  const { beforeErase, logouts, shutdownSignal, markSending, ...users }: Parts = {
+    prepareErasure: () => Promise.resolve(undefined),
     erase: () => Promise.resolve(200),
-    isServiceThere: yes,
+    list: () => Promise.resolve(noPage),
+    markSending: yes,
     shutdownSignal: new AbortController().signal,
     ...parts,
   };
-  const attempting = new ErasureAttempt(calls, logouts, beforeErase, shutdownSignal, () => undefined);
-  return attempting.make(erasure, claimed, markSending);
+  const repository = { markSending, waitsForDeletion: () => Promise.resolve(false) };
+  const attempting = new ErasureAttempt(
+    repository,
+    users,
+    logouts,
+    beforeErase,
+    shutdownSignal,
+    () => undefined,
+  );
+  return attempting.make(erasure, claimed);
 }
 const failing = (error: Error) => ({ erase: () => Promise.reject(error) });
 
@@ -51,17 +70,27 @@ describe('an attempt at an erasure', () => {
     expect(result).toMatchObject({ outcome, status: 404 });
   });
 
-  it('takes a 404 for an outage when the service is not there', async () => {
-    const result = await attempt({
-      erase: () => Promise.resolve(404),
-      isServiceThere: () => Promise.resolve(false),
-    });
-    expect(result).toMatchObject({
+  it.each([
+    [
+      'an outage',
+      'cannot be read',
+      new UnavailableError('away', { ...details, outcome: 'refused', status: 404 }),
+    ],
+    [
+      'the word of the service',
+      'is refused to this API key',
+      new PermissionError('no', { ...details, outcome: 'refused', status: 403 }),
+    ],
+  ])('takes a 404 for %s when the user list %s', async (what, _when, error) => {
+    const erase = (): Promise<number> => Promise.resolve(404);
+    const result = await attempt({ erase, list: () => Promise.reject(error) });
+    const outage = {
       others: 'held-up',
       cause: '404',
       uncertain: false,
       hint: expect.stringContaining('baseUrl'),
-    });
+    };
+    expect(result).toMatchObject(what === 'an outage' ? outage : { outcome: 'not-found' });
   });
 
   it('delays the next attempt by an hour at most, though the service asks for a year', async () => {
@@ -108,16 +137,13 @@ describe('an attempt at an erasure', () => {
       steps.push(name);
       return Promise.resolve(result);
     };
-    await attempt(
-      {
-        prepare: () => step('slot', undefined),
-        beforeErase: () => step('beforeErase', undefined),
-        logouts: { send: () => step('logout', { status: 200 }) },
-        erase: () => step('erase', 200),
-      },
-      claim,
-      () => step('mark as sending', true),
-    );
+    await attempt({
+      prepareErasure: () => step('slot', undefined),
+      beforeErase: () => step('beforeErase', undefined),
+      logouts: { send: () => step('logout', { status: 200 }) },
+      markSending: () => step('mark as sending', true),
+      erase: () => step('erase', 200),
+    });
     expect(steps).toEqual(['slot', 'beforeErase', 'logout', 'mark as sending', 'erase']);
   });
 
@@ -132,14 +158,14 @@ describe('an attempt at an erasure', () => {
   });
 
   it.each([
-    ['the host vetoes', { beforeErase: () => ({ veto: 'a lawsuit' }) }, yes],
-    ['beforeErase throws', { beforeErase: () => Promise.reject(new RangeError('of the host')) }, yes],
-    ['beforeErase answers nonsense', { beforeErase: () => 'no' as never }, yes],
-    ['the logout fails', { logouts: { send: () => Promise.resolve({ status: 503 }) } }, yes],
-    ['it was canceled meanwhile', {}, () => Promise.resolve(false)],
-  ])('sends nothing when %s', async (_what, parts, markSending) => {
+    ['the host vetoes', { beforeErase: () => ({ veto: 'a lawsuit' }) }],
+    ['beforeErase throws', { beforeErase: () => Promise.reject(new RangeError('of the host')) }],
+    ['beforeErase answers nonsense', { beforeErase: () => 'no' as never }],
+    ['the logout fails', { logouts: { send: () => Promise.resolve({ status: 503 }) } }],
+    ['it was canceled meanwhile', { markSending: () => Promise.resolve(false) }],
+  ])('sends nothing when %s', async (_what, parts) => {
     const erase = jest.fn(() => Promise.resolve(200));
-    await attempt({ ...parts, erase }, claim, markSending);
+    await attempt({ ...parts, erase });
     expect(erase).not.toHaveBeenCalled();
   });
 
@@ -154,10 +180,13 @@ describe('an attempt at an erasure', () => {
 
   it('asks nobody when no slot comes in time, or no access token', async () => {
     const beforeErase = jest.fn(() => undefined);
-    const noSlot = await attempt({ beforeErase, prepare: () => Promise.resolve({ retryAfterMs: 42_000 }) });
+    const noSlot = await attempt({
+      beforeErase,
+      prepareErasure: () => Promise.resolve({ retryAfterMs: 42_000 }),
+    });
     expect(noSlot).toMatchObject({ others: 'slower', delayMs: 42_000, sent: false });
     const error = new UnavailableError('no access token', { ...details, outcome: 'not-sent', status: 503 });
-    const noToken = await attempt({ beforeErase, prepare: () => Promise.reject(error) });
+    const noToken = await attempt({ beforeErase, prepareErasure: () => Promise.reject(error) });
     expect(noToken).toMatchObject({ others: 'held-up', sent: false, uncertain: false });
     expect(beforeErase).not.toHaveBeenCalled();
   });

@@ -54,10 +54,10 @@ describe('the progress of a reference', () => {
   it('does not count the time of a pause', async () => {
     await room.askList('r', uidsOf(100));
     const seen = watched();
-    await room.control.pause('r');
+    await room.erasures.pause('r');
     await workFor(30, 5);
     expect(seen.at(-1)).toMatchObject({ state: 'paused', perMinute: 0 });
-    await room.control.resume('r');
+    await room.erasures.resume('r');
     await workFor(5, 5);
     expect(seen.at(-1)?.perMinute).toBeGreaterThan(200);
   });

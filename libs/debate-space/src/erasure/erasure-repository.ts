@@ -1,8 +1,7 @@
 import { ErasureError, invalidArgument } from '../errors.js';
 import type { Emit, ErasureMode } from '../events.js';
-import type { Keyring, Part } from '../secrets/keyring.js';
+import type { Keyring } from '../secrets/keyring.js';
 import {
-  erasureId,
   referenceKey,
   type Added,
   type Claim,
@@ -12,29 +11,28 @@ import {
   type HostTransaction,
   type Job,
   type ListPart,
-  type NewErasure,
   type Progress,
   type Reference,
   type ReferenceStatus,
   type Storage,
 } from '../storage/storage.js';
 import type { ErasureEnd, ErasureReceipt, ErasureStatus, PendingErasure } from './erasure.js';
-import { receiptOf, receiptText } from './erasure-receipt.js';
+import { ErasureMarks } from './erasure-marks.js';
 import { retryingOf, statusOf } from './erasure-status.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
 const NO_TRANSACTIONS =
   "this storage cannot take part in the host's transactions; hint: use postgresStorage or mysqlStorage on the host's " +
   'database, or request the erasure without transaction after the commit';
+const UNVERIFIED =
+  'no storageKey vouches for the record of this reference: it was written with another storageKey, or somebody changed it in ' +
+  'the database; cancel it, and give another reference';
+const BUSY = 'other calls change this reference at the moment; repeat the call';
 
 const PER_PAGE = 100;
 const MAX_SUBJECTS = 1_000;
 /** How often a change of a reference is tried while other processes change it as well. */
 const MAX_TRIES = 10;
-/** How many unverified rows are remembered, so that each is reported once. */
-const MAX_REPORTED = 1_000;
-/** Of a reference that was requested before there were marks, or canceled although its mark did not fit. */
-const NO_MARK = '';
 
 /** An erasure that has not ended. */
 export interface OpenErasure {
@@ -57,27 +55,22 @@ export type NamedRequest = Pick<Reference, 'reference' | 'mode'> & {
   readonly requestedBy?: string | undefined;
 };
 
-/** What the mark of a reference vouches for. */
-type Meaning = Omit<Reference, 'mark' | 'started' | 'finishedAt' | 'total' | 'counts'>;
-
-/**
- * The erasures of an application in its storage. Everything that an erasure is executed by is sealed or marked when it is
- * written, and verified when it is read.
- */
+/** The erasures of an application in its storage. Nobody else reads or writes their rows. */
 export class ErasureRepository {
+  readonly #marks: ErasureMarks;
   readonly #listeners = new Set<() => void>();
-  /** Rows that were reported, and the unfinished references among them. */
-  readonly #reported = new Set<string>();
-  readonly #unverified = new Set<string>();
+  /** The last reference that was verified. */
   #verified: Reference | undefined;
 
   /** @param overdueAfterMs the age at which a reference that is not finished is overdue, in milliseconds */
   constructor(
-    readonly storage: Storage,
-    private readonly keyring: Keyring,
-    private readonly emit: Emit,
+    private readonly storage: Storage,
+    keyring: Keyring,
+    emit: Emit,
     private readonly overdueAfterMs: number,
-  ) {}
+  ) {
+    this.#marks = new ErasureMarks(keyring, emit);
+  }
 
   /** Calls `listener` after each change by this process. @returns how to stop */
   onChange(listener: () => void): () => void {
@@ -105,7 +98,7 @@ export class ErasureRepository {
   }
 
   /**
-   * Adds users to a reference, each once. Their uids open in this reference and mode only.
+   * Adds users to a reference, each once.
    * @param known the reference as the last part of the list has left it
    * @throws {@link ErasureError} if the record of the reference was changed by somebody else
    */
@@ -118,89 +111,41 @@ export class ErasureRepository {
   ): Promise<Added> {
     const requestedAt = Date.now();
     const given = { reference, mode, requestedBy, requestedAt };
-    const users = [...new Set(uids)].map((uid) => this.#sealed(reference, mode, uid));
+    const users = [...new Set(uids)].map((uid) => this.#marks.seal(reference, mode, uid));
     const isNew = {
       ...{ ...given, key: referenceKey(reference), isList: list !== undefined },
       ...{ complete: list?.isLast ?? true, paused: false, canceled: false },
     };
     for (let tries = 1; ; tries += 1) {
-      if (known && !this.#isUsable(known)) throw conflictError(UNVERIFIED);
+      if (known && !this.#marks.isUsable(known)) throw conflictError(UNVERIFIED);
       // A list is completed, a finished reference begins anew.
       const next = known
         ? { ...known, ...(list ? { complete: true } : { requestedBy, requestedAt }) }
         : isNew;
-      const added = await requests.addErasures({ ...given, list, known, mark: this.#mark(next) }, users);
+      const mark = this.#marks.mark(next);
+      const added = await requests.addErasures({ ...given, list, known, mark }, users);
       if (added.conflict !== 'changed' || tries === MAX_TRIES) return added;
       known = added.reference;
     }
   }
 
-  #sealed(reference: string, mode: ErasureMode, uid: string): NewErasure {
-    const [subject = '', ...former] = this.#subjectsOf(uid);
-    const id = erasureId(reference, subject);
-    const sealed = this.keyring.seal(uid, 'erasure', id, subject, mode);
-    return { id, subject, formerIds: former.map((hash) => erasureId(reference, hash)), sealed };
-  }
-
-  #subjectsOf(uid: string): readonly string[] {
-    return [...this.keyring.hashes('erasure', uid), ...this.keyring.formerHashes(uid)];
-  }
-
-  // ---- genuine rows
-
-  #mark(meaning: Meaning): string {
-    return this.keyring.mark('reference', ...partsOf(meaning));
-  }
-
-  /** Whether a process with a storage key has written what this reference means. Reports it, if not. */
-  #isGenuine(found: Reference): boolean {
-    const { key, reference, mark } = found;
-    const isGenuine = this.keyring.isMarked(mark, 'reference', ...partsOf(found));
-    if (isGenuine || found.finishedAt !== undefined) this.#unverified.delete(key);
-    else this.#unverified.add(key);
-    if (!isGenuine) this.#report('reference', key, reference);
-    return isGenuine;
-  }
-
-  /** Nobody vouches for a reference without a mark: of its users, those are erased whose seals are as old. */
-  #isUsable(found: Reference): boolean {
-    if (found.mark !== NO_MARK) return this.#isGenuine(found);
-    this.#unverified.delete(found.key);
-    return true;
-  }
-
-  #report(record: 'reference' | 'receipt', id: string, reference: string): void {
-    if (this.#reported.has(id) || this.#reported.size === MAX_REPORTED) return;
-    this.#reported.add(id);
-    this.emit({ type: 'record-unverified', record, reference });
-  }
-
-  /** @returns `undefined` if no key vouches for the job and its reference, or opens the uid */
-  #pending({ id, subject, sealed, uncertain }: Job, of: Reference): PendingErasure | undefined {
-    const { mode, reference, requestedBy } = of;
-    if (id !== erasureId(reference, subject)) return undefined;
-    if (!this.#isUsable(of)) return undefined;
-    const isSent = uncertain === undefined || this.keyring.isMarked(uncertain, 'uncertain', id);
-    const row = ['erasure', id, subject, mode] as const;
-    const isMarked = isSent && of.mark !== NO_MARK;
-    // A user who was requested before there were marks has a seal that no process makes any more.
-    const uid =
-      (isMarked ? this.keyring.open(sealed, ...row) : undefined) ?? this.keyring.openFormer(sealed, ...row);
-    return uid === undefined
-      ? undefined
-      : { uid, mode, reference, ...(requestedBy !== undefined && { requestedBy }) };
-  }
-
-  /** Verifies some of the references, the newest first, and continues with the next call. */
-  async verifySome(): Promise<void> {
-    const page = await this.storage.references(PER_PAGE, this.#verified);
-    for (const found of page) this.#isUsable(found);
-    this.#verified = page.length === PER_PAGE ? page.at(-1) : undefined;
-  }
-
-  /** How many unfinished references are known that nothing is done for, because their marks do not fit. */
-  get unverified(): number {
-    return this.#unverified.size;
+  /** The unfinished erasures of these users, under all storage keys. @param requests see {@link within} */
+  async openErasures(
+    uids: readonly string[],
+    requests: ErasureRequests = this.storage,
+  ): Promise<readonly OpenErasure[]> {
+    const uidOf = new Map(uids.flatMap((uid) => this.#marks.subjectsOf(uid).map((hash) => [hash, uid])));
+    const subjects = [...uidOf.keys()];
+    const found: OpenErasure[] = [];
+    for (let from = 0; from < subjects.length; from += MAX_SUBJECTS) {
+      const some = await requests.erasuresOf(subjects.slice(from, from + MAX_SUBJECTS), 'open');
+      for (const { job, reference: of } of some) {
+        const isDue = job.state === 'waiting' && of.complete && !of.paused && !of.canceled;
+        const running = isDue && this.#marks.open(job, of) !== undefined;
+        found.push({ uid: uidOf.get(job.subject) ?? '', reference: of.reference, mode: of.mode, running });
+      }
+    }
+    return found;
   }
 
   // ---- work
@@ -209,12 +154,22 @@ export class ErasureRepository {
   open(claim: Claim): PendingErasure | undefined {
     const { reference: of } = claim;
     // Nobody claims users of a list that is not complete, unless somebody moves them to another queue.
-    return of && (of.complete || of.canceled) ? this.#pending(claim, of) : undefined;
+    return of && (of.complete || of.canceled) ? this.#marks.open(claim, of) : undefined;
+  }
+
+  /**
+   * Whether an anonymization has to wait for the deletion of the same user. Anonymized first, nobody could delete the
+   * contributions any more: the service would not know the uid.
+   */
+  async waitsForDeletion({ mode, uid }: PendingErasure): Promise<boolean> {
+    if (mode === 'delete') return false;
+    const open = await this.openErasures([uid]);
+    return open.some((erasure) => erasure.mode === 'delete' && erasure.running);
   }
 
   /** Immediately before the request is sent. @returns `false` if nothing may be sent: it was paused or canceled since */
   markSending(claim: Claim): Promise<boolean> {
-    return this.storage.markSending(claim, this.#uncertain(claim));
+    return this.storage.markSending(claim, this.#marks.uncertain(claim));
   }
 
   /** Ends an erasure with its receipt. */
@@ -229,46 +184,33 @@ export class ErasureRepository {
   #finish(job: Job, of: Reference, end: ErasureEnd, attempts: number): Promise<EndedUser> {
     const { mode, requestedBy, requestedAt } = of;
     const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
-    const uncertain = job.uncertain !== undefined && !isDone ? (true as const) : undefined;
-    const receipt = { mode, requestedBy, requestedAt, doneAt: Date.now(), attempts, ...end, uncertain };
-    return this.storage.finishErasure(job, end.outcome, attempts, receiptText(this.keyring, job, receipt));
+    const receipt = this.#marks.receiptText(job, {
+      ...{ mode, ...(requestedBy !== undefined && { requestedBy }) },
+      ...{ requestedAt, doneAt: Date.now(), attempts, ...end },
+      ...(job.uncertain !== undefined && !isDone && { uncertain: true }),
+    });
+    return this.storage.finishErasure(job, end.outcome, attempts, receipt);
   }
 
-  /** @param isUncertain whether an attempt of which no answer came may have erased the user */
-  retry(claim: Claim, delayMs: number, progress: JobProgress): Promise<void> {
-    return this.storage.retry(claim, delayMs, this.#progress(claim, progress));
+  /** Makes a claimed user due later. */
+  postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
+    return this.storage.retry(claim, delayMs, progress);
   }
 
-  async park(claim: Claim, hint: string, progress: JobProgress): Promise<void> {
-    await this.storage.park(claim, hint, this.#progress(claim, progress));
+  /** Does not try a claimed user again until somebody retries the reference. */
+  async park(claim: Claim, hint: string, progress: Progress): Promise<void> {
+    await this.storage.park(claim, hint, progress);
     this.changed();
   }
 
-  #progress(claim: Claim, { isUncertain, ...progress }: JobProgress): Progress {
-    return { ...progress, uncertain: isUncertain ? (claim.uncertain ?? this.#uncertain(claim)) : undefined };
+  /** Makes a claimed user due immediately, as if nothing had been tried. */
+  giveBack(claim: Claim): Promise<void> {
+    return this.storage.giveBack([claim]);
   }
 
-  #uncertain({ id }: Job): string {
-    return this.keyring.mark('uncertain', id);
-  }
-
-  /** The unfinished erasures of these users, under all storage keys. @param requests see {@link within} */
-  async openErasures(
-    uids: readonly string[],
-    requests: ErasureRequests = this.storage,
-  ): Promise<readonly OpenErasure[]> {
-    const uidOf = new Map(uids.flatMap((uid) => this.#subjectsOf(uid).map((hash) => [hash, uid] as const)));
-    const subjects = [...uidOf.keys()];
-    const found: OpenErasure[] = [];
-    for (let from = 0; from < subjects.length; from += MAX_SUBJECTS) {
-      const some = await requests.erasuresOf(subjects.slice(from, from + MAX_SUBJECTS), 'open');
-      for (const { job, reference: of } of some) {
-        const isDue = job.state === 'waiting' && of.complete && !of.paused && !of.canceled;
-        const running = isDue && this.#pending(job, of) !== undefined;
-        found.push({ uid: uidOf.get(job.subject) ?? '', reference: of.reference, mode: of.mode, running });
-      }
-    }
-    return found;
+  /** The mark of an attempt that may have erased the user although no answer came. */
+  uncertainMark(claim: Claim): string {
+    return this.#marks.uncertain(claim);
   }
 
   // ---- changes of a reference
@@ -277,8 +219,9 @@ export class ErasureRepository {
   async setPaused(reference: string, paused: boolean): Promise<boolean> {
     for (let tries = 1; tries <= MAX_TRIES; tries += 1) {
       const found = await this.#found(reference);
-      if (found.finishedAt !== undefined || found.paused === paused || !this.#isUsable(found)) return false;
-      const mark = found.mark === NO_MARK ? NO_MARK : this.#mark({ ...found, paused });
+      if (found.finishedAt !== undefined || found.paused === paused) return false;
+      if (!this.#marks.isUsable(found)) return false;
+      const mark = this.#marks.markAfter(found, { paused });
       if (!(await this.storage.setPaused(found, paused, mark))) continue;
       this.changed();
       return true;
@@ -299,8 +242,7 @@ export class ErasureRepository {
   async cancel(reference: string): Promise<Reference | undefined> {
     for (;;) {
       const found = await this.#found(reference);
-      const next = { ...found, canceled: true, paused: false };
-      const mark = found.mark !== NO_MARK && this.#isGenuine(found) ? this.#mark(next) : NO_MARK;
+      const mark = this.#marks.markAfter(found, { canceled: true, paused: false });
       const { more, uncertain, finished } = await this.storage.cancelErasures(found, mark);
       const ended = [{ finished }];
       for (const job of uncertain)
@@ -312,9 +254,34 @@ export class ErasureRepository {
     }
   }
 
+  // ---- upkeep
+
   /** Unfinished references that have passed one of these ages, each once for each age over all processes. */
   claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
     return this.storage.claimOverdue(agesMs);
+  }
+
+  /** Verifies some of the references, the newest first, and continues with the next call. */
+  async verifySome(): Promise<void> {
+    const page = await this.storage.references(PER_PAGE, this.#verified);
+    for (const found of page) this.#marks.isUsable(found);
+    this.#verified = page.length === PER_PAGE ? page.at(-1) : undefined;
+  }
+
+  /** How many unfinished references are known that nothing is done for, because their marks do not fit. */
+  get unverified(): number {
+    return this.#marks.unverified;
+  }
+
+  /** The erasures that somebody should look at; `undefined` when the storage does not answer. Never rejects. */
+  async problems(): Promise<ErasureProblems | undefined> {
+    try {
+      const { parked, oldestAt = Infinity } = await this.storage.counts('erasure');
+      const ageMs = Date.now() - oldestAt;
+      return { parked, overdueMs: ageMs > this.overdueAfterMs ? ageMs : undefined };
+    } catch {
+      return undefined; // the outbox reports a storage that cannot be reached
+    }
   }
 
   // ---- what hosts see
@@ -348,65 +315,27 @@ export class ErasureRepository {
 
   #statusOf(found: ReferenceStatus): ErasureStatus {
     const isOverdue = Date.now() - found.requestedAt > this.overdueAfterMs;
-    return statusOf({ ...found, isGenuine: this.#isUsable(found), isOverdue });
+    return statusOf({ ...found, isGenuine: this.#marks.isUsable(found), isOverdue });
   }
 
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
     let page: readonly Erasure[] = [];
     do {
       page = await this.storage.receipts(reference, PER_PAGE, page.at(-1)?.job.id);
-      for (const erasure of page) yield this.#receipt(erasure);
+      for (const erasure of page) yield this.#marks.receiptOf(erasure);
     } while (page.length === PER_PAGE);
   }
 
   /** Under all storage keys. */
   async *receiptsOf(uid: string): AsyncGenerator<ErasureReceipt> {
-    for (const erasure of await this.storage.erasuresOf(this.#subjectsOf(uid), 'done'))
-      yield this.#receipt(erasure);
-  }
-
-  #receipt(erasure: Erasure): ErasureReceipt {
-    const receipt = receiptOf(this.keyring, erasure);
-    if (receipt.outcome === 'unverified') this.#report('receipt', erasure.job.id, receipt.reference);
-    return receipt;
-  }
-
-  /** How many users are not erased yet. */
-  async count(): Promise<number> {
-    const { waiting, parked } = await this.storage.counts('erasure');
-    return waiting + parked;
-  }
-
-  /** The erasures that somebody should look at; `undefined` when the storage does not answer. Never rejects. */
-  async problems(): Promise<ErasureProblems | undefined> {
-    try {
-      const { parked, oldestAt = Infinity } = await this.storage.counts('erasure');
-      const ageMs = Date.now() - oldestAt;
-      return { parked, overdueMs: ageMs > this.overdueAfterMs ? ageMs : undefined };
-    } catch {
-      return undefined; // the outbox reports a storage that cannot be reached
-    }
+    const erasures = await this.storage.erasuresOf(this.#marks.subjectsOf(uid), 'done');
+    for (const erasure of erasures) yield this.#marks.receiptOf(erasure);
   }
 }
-
-/** How far the work on a job has come, without the mark that says so. */
-export interface JobProgress extends Omit<Progress, 'uncertain'> {
-  readonly isUncertain: boolean;
-}
-
-const UNVERIFIED =
-  'no storageKey vouches for the record of this reference: it was written with another storageKey, or somebody changed it in ' +
-  'the database; cancel it, and give another reference';
-const BUSY = 'other calls change this reference at the moment; repeat the call';
 
 export function conflictError(problem: string): ErasureError {
   return new ErasureError('ERR_DEBATE_SPACE_ERASURE_CONFLICT', problem);
 }
-
-const partsOf = (of: Meaning): readonly Part[] => [
-  ...[of.key, of.reference, of.mode, of.requestedBy, of.isList, of.requestedAt],
-  ...[of.complete, of.paused, of.canceled],
-];
 
 /** Whether a value is text of this length, without control characters or lone surrogates. */
 export function isText(value: unknown, maxLength: number): value is string {

@@ -38,9 +38,9 @@ async function claim(): Promise<Claim> {
 
 describe('the erasure of a user', () => {
   it('ends with a receipt without the uid, and forgets the logouts that wait', async () => {
-    const uidHash = room.keyring.hash('erasure', 'alice');
-    const subject = room.keyring.hash('logout', 'alice');
-    await storage.addLogouts([{ id: '1-a', subject, sealed: 'sealed', details: 'destroyed' }]);
+    const subject = room.keyring.hash('erasure', 'alice');
+    const ofLogouts = room.keyring.hash('logout', 'alice');
+    await storage.addLogouts([{ id: '1-a', subject: ofLogouts, sealed: 'sealed', details: 'destroyed' }]);
     await room.ask('r', ['alice']);
     await room.work();
     expect(room.sent).toEqual(['delete alice']);
@@ -50,7 +50,7 @@ describe('the erasure of a user', () => {
         reference: 'r',
         mode: 'delete',
         requestedBy: 'for r',
-        uidHash,
+        subject,
         requestedAt: new Date(Date.now()),
         doneAt: new Date(Date.now()),
         attempts: 1,
@@ -60,10 +60,10 @@ describe('the erasure of a user', () => {
       },
     ]);
     expect(room.events).toMatchObject([
-      { type: 'erasure-done', reference: 'r', uidHash, outcome: 'erased', attempts: 1, status: 200 },
+      { type: 'erasure-done', reference: 'r', subject, outcome: 'erased', attempts: 1, status: 200 },
       { type: 'erasure-finished', reference: 'r', total: 1, done: 1 },
     ]);
-    expect(await storage.logoutsOf([subject])).toMatchObject([{ outcome: 'superseded' }]);
+    expect(await storage.logoutsOf([ofLogouts])).toMatchObject([{ outcome: 'superseded' }]);
   });
 
   it('is recorded although its logouts cannot be forgotten', async () => {
@@ -144,13 +144,13 @@ describe('the erasure of a user', () => {
 
   it.each(['pause', 'cancel'] as const)('is not sent after a %s that came while it waited', async (what) => {
     await room.ask('r', ['alice']);
-    room.beforeSending = () => other.control[what]('r');
+    room.beforeSending = () => other.erasures[what]('r');
     await room.work();
     room.beforeSending = () => Promise.resolve();
     expect(await room.work()).toBe(0);
     expect(room.sent).toEqual([]);
     expect(room.events).toEqual([]);
-    await other.control.resume('r');
+    await other.erasures.resume('r');
     const { claims } = await storage.claim('erasure', 1);
     expect(claims).toMatchObject(what === 'pause' ? [{ failures: 0, attempts: 0, cause: undefined }] : []);
   });
@@ -159,11 +159,11 @@ describe('the erasure of a user', () => {
     await room.ask('r', ['alice']);
     const claimed = await claim();
     room.beforeErase = () => ({ veto: 'it was asked' });
-    await room.control.pause('r');
+    await room.erasures.pause('r');
     const reference = await storage.reference('r');
     await room.worker.execute({ ...claimed, reference });
     expect(await room.status('r')).toMatchObject({ waiting: 1 });
-    await room.control.resume('r');
+    await room.erasures.resume('r');
     expect(await claim()).toMatchObject({ id: claimed.id });
   });
 
@@ -175,7 +175,7 @@ describe('the erasure of a user', () => {
       expect(await cancel(...given)).toMatchObject({ more: true });
       throw new Error('the process dies');
     });
-    await expect(room.control.cancel('list')).rejects.toThrow('dies');
+    await expect(room.erasures.cancel('list')).rejects.toThrow('dies');
     await other.work(1);
     expect(other.sent).toEqual([]);
     expect(other.events).toMatchObject([{ type: 'erasure-finished', reference: 'list', canceled: 1_100 }]);
@@ -266,16 +266,16 @@ describe('an erasure that fails for too long', () => {
     expect(await room.status('r')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
     clocks.advance(LONG_MS);
     expect(await room.work()).toBe(0);
-    expect(await room.control.retry('r')).toMatchObject({ failed: 0, waiting: 1 });
+    expect(await room.erasures.retry('r')).toMatchObject({ failed: 0, waiting: 1 });
     await room.work();
     expect(await room.receipts('r')).toMatchObject([{ outcome: 'erased', attempts: 4 }]);
   });
 
   it('is not late by the time of a pause', async () => {
     await room.ask('r', ['alice']);
-    await room.control.pause('r');
+    await room.erasures.pause('r');
     clocks.advance(2 * GIVE_UP_AFTER_MS);
-    await room.control.resume('r');
+    await room.erasures.resume('r');
     for (let n = 0; n < 4; n += 1) {
       room.answers.push(refused);
       await room.work();
@@ -291,7 +291,7 @@ describe('an erasure that no storage key vouches for', () => {
     const stranger = new ErasureRoom(storage, ['another key']);
     await stranger.work();
     expect(stranger.types()).toEqual(['record-unverified', 'erasure-parked']);
-    await room.control.retry('r');
+    await room.erasures.retry('r');
     await room.work();
     expect(room.sent).toEqual(['delete alice']);
   });
@@ -307,10 +307,10 @@ describe('an erasure that no storage key vouches for', () => {
     }
     expect(room.events).toEqual([{ type: 'record-unverified', record: 'reference', reference: 'r' }]);
     expect(room.repository.unverified).toBe(1);
-    expect(await room.control.resume('r')).toMatchObject({ state: 'unverified', waiting: 1 });
+    expect(await room.erasures.resume('r')).toMatchObject({ state: 'unverified', waiting: 1 });
     const code = 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
     await expect(room.ask('r', ['bob'])).rejects.toMatchObject({ code });
-    expect(await room.control.cancel('r')).toMatchObject({ state: 'canceled', canceled: 1, waiting: 0 });
+    expect(await room.erasures.cancel('r')).toMatchObject({ state: 'canceled', canceled: 1, waiting: 0 });
     expect(room.repository.unverified).toBe(0);
   });
 });

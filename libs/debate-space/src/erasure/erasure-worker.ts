@@ -4,10 +4,10 @@ import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobWork } from '../jobs/job-lane.js';
 import type { Logouts } from '../logout/logouts.js';
 import type { ServicePause } from '../service/http/service-pause.js';
-import type { Claim, Storage } from '../storage/storage.js';
+import type { Claim, Progress } from '../storage/storage.js';
 import type { ErasureEnd, PendingErasure } from './erasure.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
-import type { ErasureRepository, JobProgress } from './erasure-repository.js';
+import type { ErasureRepository } from './erasure-repository.js';
 import { finishedEvent, openOf } from './erasure-status.js';
 
 const UNREADABLE_HINT =
@@ -40,11 +40,12 @@ export class ErasureWorker implements JobWork {
   readonly batch = 1;
   readonly only: string | undefined;
   readonly breaker: CircuitBreaker;
-  readonly storage: Storage;
   readonly #containment: Containment;
   #verifiedAt = -Infinity;
 
+  /** @param storage where the lane claims */
   constructor(
+    readonly storage: JobWork['storage'],
     private readonly options: WorkerOptions,
     private readonly emit: Emit,
     private readonly repository: ErasureRepository,
@@ -52,7 +53,6 @@ export class ErasureWorker implements JobWork {
     private readonly pause: Pick<ServicePause, 'leftMs'>,
     private readonly logouts: Pick<Logouts, 'forget'>,
   ) {
-    this.storage = repository.storage;
     this.only = options.only;
     this.#containment = new Containment(faultsTo(emit));
     const onChange = (state: 'open' | 'closed', cause: string): void => {
@@ -70,19 +70,17 @@ export class ErasureWorker implements JobWork {
     const startedAt = performance.now();
     const { repository } = this;
     const erasure = repository.open(claim);
-    if (!erasure && this.options.isGuest) return this.#postpone(claim, LEFT_TO_THE_APP_MS, progressOf(claim));
-    if (!erasure) return this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);
+    if (!erasure && this.options.isGuest) return this.#postpone(claim, LEFT_TO_THE_APP_MS, claim);
+    if (!erasure) return this.#park(claim, claim, 'unreadable', UNREADABLE_HINT);
     if (claim.reference?.paused) {
-      await this.storage.giveBack([claim]); // the process that had claimed it died before the pause
+      await repository.giveBack(claim); // the process that had claimed it died before the pause
       return undefined;
     }
     if (claim.reference?.canceled && claim.uncertain === undefined)
       return this.#cancelRest(erasure.reference);
-    if (await this.#isToBeDeleted(erasure))
-      return this.#postpone(claim, AFTER_THE_DELETION_MS, progressOf(claim));
-    const markSending = async (): Promise<boolean> =>
-      !(await this.#isToBeDeleted(erasure)) && (await repository.markSending(claim));
-    const result = await this.attempt.make(erasure, claim, markSending);
+    if (await repository.waitsForDeletion(erasure))
+      return this.#postpone(claim, AFTER_THE_DELETION_MS, claim);
+    const result = await this.attempt.make(erasure, claim);
     if ('outcome' in result) return this.#finish(claim, erasure, result);
     return this.#tryAgain(claim, result, claim.ageMs + performance.now() - startedAt);
   }
@@ -108,16 +106,6 @@ export class ErasureWorker implements JobWork {
     }
   }
 
-  /**
-   * Whether an anonymization has to wait for the deletion of the same user. Anonymized first, nobody could delete the
-   * contributions any more: the service would not know the uid.
-   */
-  async #isToBeDeleted({ mode, uid }: PendingErasure): Promise<boolean> {
-    if (mode === 'delete') return false;
-    const open = await this.repository.openErasures([uid]);
-    return open.some((erasure) => erasure.mode === 'delete' && erasure.running);
-  }
-
   /** A process that died has left the rest of a canceled reference. */
   async #cancelRest(reference: string): Promise<undefined> {
     const finished = await this.repository.cancel(reference);
@@ -134,7 +122,7 @@ export class ErasureWorker implements JobWork {
       await this.#containment.run('logouts of an erased user', forget, undefined);
     }
     const { isNew, finished } = await repository.finish(claim, end, attempts);
-    const which = { reference, mode, uidHash: claim.subject };
+    const which = { reference, mode, subject: claim.subject };
     if (isNew && outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
     else if (isNew) emit({ type: 'erasure-done', ...which, outcome, attempts, status, loggedOut });
     if (finished) emit(finishedEvent(finished));
@@ -142,7 +130,7 @@ export class ErasureWorker implements JobWork {
 
   async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<number | undefined> {
     const { cause, others, brokenOff, delayMs, hint } = failed;
-    const progress = progressOf(claim, failed);
+    const progress = this.#progressAfter(claim, failed);
     // The next process need not wait for the end of the lease.
     if (brokenOff) return this.#postpone(claim, 0, progress);
     if (others === 'held-up') this.breaker.record('failure', cause);
@@ -156,32 +144,29 @@ export class ErasureWorker implements JobWork {
   }
 
   /** @returns `delayMs` */
-  async #postpone(claim: Claim, delayMs: number, progress: JobProgress): Promise<number> {
-    await this.repository.retry(claim, delayMs, progress);
+  async #postpone(claim: Claim, delayMs: number, progress: Progress): Promise<number> {
+    await this.repository.postpone(claim, delayMs, progress);
     return delayMs;
   }
 
-  async #park(claim: Claim, progress: JobProgress, cause: string, hint: string): Promise<undefined> {
+  async #park(claim: Claim, progress: Progress, cause: string, hint: string): Promise<undefined> {
     await this.repository.park(claim, hint, { ...progress, cause });
     this.emit({ type: 'erasure-parked', ...this.#about(claim, progress), cause, hint });
   }
 
-  #about({ reference: of, subject: uidHash }: Claim, { attempts }: JobProgress) {
+  #about({ reference: of, subject }: Claim, { attempts }: Progress) {
     const { reference = '', mode = 'anonymize' } = of ?? {};
-    return { reference, mode, uidHash, attempts } as const;
+    return { reference, mode, subject, attempts } as const;
   }
-}
 
-/** @param failed absent when no attempt was made */
-function progressOf(claim: Claim, failed?: FailedAttempt): JobProgress {
-  const { attempts, failures, rejections, cause } = claim;
-  const isUncertain = claim.uncertain !== undefined;
-  if (!failed) return { attempts, failures, rejections, isUncertain, cause };
-  return {
-    attempts: attempts + Number(failed.sent),
-    failures: failures + Number(!failed.brokenOff),
-    rejections: failed.rejections,
-    isUncertain: isUncertain || failed.uncertain,
-    cause: failed.brokenOff ? cause : failed.cause,
-  };
+  #progressAfter(claim: Claim, failed: FailedAttempt): Progress {
+    const uncertain = failed.uncertain ? this.repository.uncertainMark(claim) : undefined;
+    return {
+      attempts: claim.attempts + Number(failed.sent),
+      failures: claim.failures + Number(!failed.brokenOff),
+      rejections: failed.rejections,
+      uncertain: claim.uncertain ?? uncertain,
+      cause: failed.brokenOff ? claim.cause : failed.cause,
+    };
+  }
 }

@@ -14,8 +14,8 @@ export interface ErasureRequest {
   /** Who asked, in words of your own, at most 256 characters. Kept with the receipt: rather a role than a name. */
   readonly requestedBy?: string | undefined;
   /**
-   * A transaction that the host has open, with `postgresStorage` on the host's database: the erasure exists exactly if the
-   * host commits.
+   * A transaction that the host has open, with `postgresStorage` on the host's database: the erasure exists if and
+   * only if the host commits.
    */
   readonly transaction?: HostTransaction | undefined;
 }
@@ -80,7 +80,7 @@ export interface ErasureReceipt {
   readonly mode: ErasureMode;
   readonly requestedBy?: string;
   /** Keyed hash of the uid: anyone who has the key and the uid can tell that this is its receipt. */
-  readonly uidHash: string;
+  readonly subject: string;
   readonly requestedAt: Date;
   readonly doneAt: Date;
   /** How many requests were sent, as far as it is known; none when vetoed immediately. */

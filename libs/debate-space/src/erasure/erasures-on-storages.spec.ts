@@ -62,10 +62,10 @@ for (const kept of tableStorages.filter(({ name }) => !name.includes('ORM')))
           for (const claim of (await room.storage.claim('erasure', 1)).claims) held.push({ room, claim });
         },
         () => Promise.all(held.splice(0).map(({ room, claim }) => room.worker.execute(claim))),
-        (room) => room.control.pause(pick(REFERENCES)),
-        (room) => room.control.resume(pick(REFERENCES)),
-        (room) => room.control.retry(pick(REFERENCES)),
-        (room) => (random() < 0.1 ? room.control.cancel(pick(REFERENCES)) : Promise.resolve()),
+        (room) => room.erasures.pause(pick(REFERENCES)),
+        (room) => room.erasures.resume(pick(REFERENCES)),
+        (room) => room.erasures.retry(pick(REFERENCES)),
+        (room) => (random() < 0.1 ? room.erasures.cancel(pick(REFERENCES)) : Promise.resolve()),
       ];
       /** A reference that is not there yet, that was canceled, or that has its list. */
       const refused = (error: unknown): void => {
@@ -77,7 +77,7 @@ for (const kept of tableStorages.filter(({ name }) => !name.includes('ORM')))
       for (const { room, claim } of held) await room.worker.execute(claim);
       const [room] = rooms;
       if (!room) throw new Error('no room');
-      for (const reference of REFERENCES) await room.control.resume(reference).catch(refused);
+      for (const reference of REFERENCES) await room.erasures.resume(reference).catch(refused);
       for (const one of rooms) one.answers.length = 0;
       for (;;) {
         const { claims, nextMs } = await room.storage.claim('erasure', 100);

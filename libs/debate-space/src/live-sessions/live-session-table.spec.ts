@@ -71,7 +71,7 @@ describe('a live session', () => {
     };
     const expiresAt = Date.now() + HOUR;
     const moved = [0, 10_000, 59_000, 61_000, 62_000, -1_800_000];
-    for (const ms of moved) one.seen('s', 'alice', expiresAt + ms);
+    for (const ms of moved) one.register('s', 'alice', expiresAt + ms);
     await one.idle();
     expect(dates.map((date) => date - expiresAt)).toEqual([0, 61_000, -1_800_000]);
   });
@@ -81,14 +81,14 @@ describe('a live session', () => {
     let writes = 0;
     storage.registerSession = () => Promise.resolve((writes += 1) > 0);
     for (let round = 0; round < 3; round += 1)
-      for (let n = 0; n < 20_000; n += 1) one.seen(`s-${n}`, 'alice', Date.now() + HOUR);
+      for (let n = 0; n < 20_000; n += 1) one.register(`s-${n}`, 'alice', Date.now() + HOUR);
     await one.idle();
     expect(writes).toBe(20_000);
   });
 
   it('keeps neither its id nor its user readable', async () => {
     const { storage, one } = await instances();
-    one.seen('the session id', 'alice', Date.now() - HOUR);
+    one.register('the session id', 'alice', Date.now() - HOUR);
     await one.idle();
     const [due] = await storage.dueSessions(10);
     expect(JSON.stringify(due)).not.toMatch(/the session id|alice/);
@@ -99,11 +99,11 @@ describe('a live session', () => {
     const { storage, one, faults } = await instances();
     const seen = storage.registerSession.bind(storage);
     storage.registerSession = () => Promise.reject(new StorageError('away'));
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     expect(faults).toEqual(['live sessions']);
     storage.registerSession = seen;
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     expect(await storage.dueSessions(10)).toHaveLength(1);
   });
@@ -112,7 +112,7 @@ describe('a live session', () => {
 describe('the end of a session', () => {
   it('is stored with its logout by the first of two instances that have seen it', async () => {
     const { one, other, logouts } = await instances();
-    for (const each of [one, other]) each.seen('s', 'alice', Date.now() + HOUR);
+    for (const each of [one, other]) each.register('s', 'alice', Date.now() + HOUR);
     await Promise.all([one.idle(), other.idle()]);
     await aMomentLater();
     expect(await one.end('s', 'alice', logout('first'))).toBe(true);
@@ -124,9 +124,9 @@ describe('the end of a session', () => {
     const { one, other, stored, logouts } = await instances();
     stored.set('s', inTheStore('alice', Date.now() + HOUR));
     for (const n of [1, 2, 3]) {
-      one.seen('s', 'alice', Date.now() + HOUR); // the login
+      one.register('s', 'alice', Date.now() + HOUR); // the login
       await aMomentLater();
-      other.seen('s', 'alice', Date.now() + HOUR);
+      other.register('s', 'alice', Date.now() + HOUR);
       expect(await other.end('s', 'alice', logout(`end ${n}`))).toBe(true);
       await aMomentLater();
     }
@@ -136,7 +136,7 @@ describe('the end of a session', () => {
   it('is not undone by a request of another instance that was running', async () => {
     const { one, other, expired, sweep } = await instances();
     await one.end('s', 'alice', logout('first'));
-    other.seen('s', 'alice', Date.now() - HOUR);
+    other.register('s', 'alice', Date.now() - HOUR);
     await other.idle();
     await sweep();
     expect(expired).toEqual([]);
@@ -146,7 +146,7 @@ describe('the end of a session', () => {
     const { one, other, stored, logouts } = await instances();
     await one.end('s', 'alice', logout('first'));
     stored.set('s', inTheStore('alice', Date.now() + HOUR));
-    other.seen('s', 'alice', Date.now() + HOUR);
+    other.register('s', 'alice', Date.now() + HOUR);
     await other.idle();
     expect(await one.end('s', 'alice', logout('second'))).toBe(true);
     expect(await logouts()).toEqual(['first', 'second']);
@@ -154,13 +154,13 @@ describe('the end of a session', () => {
 
   it('that the storage has missed is made up for when the storage answers again', async () => {
     const { storage, one, expired, sweep } = await instances();
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     const gone = storage.endSession.bind(storage);
     storage.endSession = () => Promise.reject(new StorageError('away'));
     await expect(one.end('s', 'alice', logout('first'))).rejects.toThrow('away');
     storage.endSession = gone;
-    one.seen('another', 'bob', Date.now() + HOUR);
+    one.register('another', 'bob', Date.now() + HOUR);
     await one.idle();
     await sweep();
     expect(expired).toEqual([]);
@@ -168,7 +168,7 @@ describe('the end of a session', () => {
 
   it('ends the row of a former storage key, too', async () => {
     const { one, other, expired, sweep } = await instances([['former'], ['current', 'former']]);
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     await other.end('s', 'alice', logout('first'));
     await sweep();
@@ -179,7 +179,7 @@ describe('the end of a session', () => {
 describe('a sweep', () => {
   it('reports a session that has expired, once', async () => {
     const { one, other, expired, sweep, logouts } = await instances();
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     await Promise.all([sweep(one), sweep(other)]);
     await sweep();
@@ -190,7 +190,7 @@ describe('a sweep', () => {
   it('leaves a session alone that is in the store of the host', async () => {
     const { one, stored, expired, sweep } = await instances();
     stored.set('s', inTheStore('alice', Date.now() + HOUR));
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     await sweep();
     expect(expired).toEqual([]);
@@ -199,7 +199,7 @@ describe('a sweep', () => {
   it('reports a session in which another user has logged in', async () => {
     const { one, stored, expired, sweep } = await instances();
     stored.set('s', inTheStore('bob', Date.now() + HOUR));
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     await sweep();
     expect(expired).toEqual(['alice']);
@@ -207,7 +207,7 @@ describe('a sweep', () => {
 
   it('forgets a session that no key opens', async () => {
     const { storage, one, expired, sweep } = await instances([['lost'], ['current']]);
-    one.seen('s', 'alice', Date.now() - HOUR);
+    one.register('s', 'alice', Date.now() - HOUR);
     await one.idle();
     await sweep();
     expect(expired).toEqual([]);

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../async/containment.js';
-import { KeyedMutex } from '../async/keyed-mutex.js';
+import { KeyedMutex } from './keyed-mutex.js';
 import type { FoundSession, LiveSessions } from '../session-end/session-end.js';
 import type { Keyring } from '../secrets/keyring.js';
 import type { DueSession, LiveSession, NewLogout, Storage } from '../storage/storage.js';
@@ -59,7 +59,7 @@ export class LiveSessionTable implements LiveSessions {
   }
 
   /** Registers a session that is new, and again once in a while as long as it is used. */
-  seen(sid: string, uid: string, expiresAt = Date.now() + DAY_MS): void {
+  register(sid: string, uid: string, expiresAt = Date.now() + DAY_MS): void {
     this.#containment.run('live sessions', () => {
       const key = keyOf(sid, uid);
       const last = this.#registered.get(key);
@@ -74,7 +74,7 @@ export class LiveSessionTable implements LiveSessions {
       this.#registered.set(key, registered);
       this.#unforgotten.delete(sid);
       void this.#order.run(sid, async () => {
-        const isWritten = await this.#contained(() => this.#register(sid, uid, registered));
+        const isWritten = await this.#contained(() => this.#write(sid, uid, registered));
         // Tried again with the next request.
         if (isWritten === undefined && this.#registered.get(key) === registered) this.#registered.delete(key);
       });
@@ -82,9 +82,9 @@ export class LiveSessionTable implements LiveSessions {
   }
 
   /** The user has another session now: a sweep must not report the end of this one. */
-  async gone(sid: string, uid: string): Promise<void> {
+  async forget(sid: string, uid: string): Promise<void> {
     this.#registered.delete(keyOf(sid, uid));
-    await this.#order.run(sid, () => this.#forget(sid, uid));
+    await this.#order.run(sid, () => this.#endUnreported(sid, uid));
   }
 
   /**
@@ -124,7 +124,7 @@ export class LiveSessionTable implements LiveSessions {
     return this.#order.idle();
   }
 
-  async #register(sid: string, uid: string, { expiresAt, intervalMs }: Registered): Promise<true> {
+  async #write(sid: string, uid: string, { expiresAt, intervalMs }: Registered): Promise<true> {
     const row = this.#rowOf({ sid, uid });
     const liveMs = expiresAt + intervalMs - Date.now();
     if (await this.#storage.registerSession(row, expiresAt, liveMs)) return true;
@@ -136,7 +136,7 @@ export class LiveSessionTable implements LiveSessions {
     return true;
   }
 
-  async #forget(sid: string, uid: string): Promise<void> {
+  async #endUnreported(sid: string, uid: string): Promise<void> {
     const isForgotten = await this.#contained(async () => {
       await this.#storage.endSession(this.#rowOf({ sid, uid }), undefined);
       await this.#forgetFormer(sid, uid);
@@ -169,7 +169,7 @@ export class LiveSessionTable implements LiveSessions {
   #forgetNext(): void {
     for (const [sid, uid] of this.#unforgotten) {
       this.#unforgotten.delete(sid);
-      void this.#order.run(sid, () => this.#forget(sid, uid));
+      void this.#order.run(sid, () => this.#endUnreported(sid, uid));
       return;
     }
   }

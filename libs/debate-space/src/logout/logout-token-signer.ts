@@ -1,5 +1,5 @@
 import { randomUUID, webcrypto } from 'node:crypto';
-import { lazy } from '../async/lazy.js';
+import { lazy } from '../async/promises.js';
 import type { LogoutClaims } from './logout-options.js';
 import type { SecretSource, Secret } from '../secrets/secret.js';
 

@@ -1,9 +1,75 @@
 import { hash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { parseCookie, parseSetCookie, type SetCookie } from 'cookie';
-import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 import { pathOf, type RequestScope } from './request-scope.js';
 import type { SessionRecord } from './session-end.js';
 import { isObject } from './session-user.js';
+
+/** The part of a response that changes the cookies of its browser. */
+export interface CookieChanges {
+  /** The `Set-Cookie` headers. */
+  readonly setCookies: readonly string[];
+  /** Whether `Clear-Site-Data` removes every cookie of the site; browsers do that after `Set-Cookie`. */
+  readonly clearsCookies: boolean;
+}
+
+type SentResponse = Pick<ServerResponse, 'getHeader'> & {
+  /** The head as Node.js has rendered it. HTTP/2 renders none. */
+  readonly _header?: unknown;
+};
+
+const SET_COOKIE = 'set-cookie';
+const CLEAR_SITE_DATA = 'clear-site-data';
+const NO_CHANGES: CookieChanges = { setCookies: [], clearsCookies: false };
+
+/**
+ * `getHeader` does not know the headers that were given to `writeHead` alone: those are in the head that has left.
+ * Wrapping `writeHead` would cost each request a closure.
+ */
+export function cookieChangesOf(response: SentResponse): CookieChanges {
+  const [setCookies, clearSiteData] = [
+    response.getHeader('set-cookie'),
+    response.getHeader('clear-site-data'),
+  ];
+  if (setCookies !== undefined || clearSiteData !== undefined)
+    return changesFrom(listOf(setCookies), listOf(clearSiteData));
+  // Where there is one header of its own, Node.js keeps those of `writeHead` with it.
+  const { _header: head } = response;
+  if (typeof head !== 'string' || response.getHeader('content-type') !== undefined) return NO_CHANGES;
+  return changesIn(head);
+}
+
+/** Each response of rolling sessions comes here: a regular expression, or a copy in lower case, would cost a microsecond. */
+function changesIn(head: string): CookieChanges {
+  const setCookies: string[] = [];
+  const clearSiteData: string[] = [];
+  for (let end = head.indexOf('\r\n'); end >= 0;) {
+    const start = end + 2;
+    end = head.indexOf('\r\n', start);
+    const colon = head.indexOf(':', start);
+    const length = colon - start;
+    if (length !== SET_COOKIE.length && length !== CLEAR_SITE_DATA.length) continue;
+    const name = head.slice(start, colon).toLowerCase();
+    if (name === SET_COOKIE) setCookies.push(head.slice(colon + 1, end).trim());
+    else if (name === CLEAR_SITE_DATA) clearSiteData.push(head.slice(colon + 1, end).trim());
+  }
+  return changesFrom(setCookies, clearSiteData);
+}
+
+function changesFrom(setCookies: readonly string[], clearSiteData: readonly string[]): CookieChanges {
+  if (clearSiteData.length === 0)
+    return setCookies.length === 0 ? NO_CHANGES : { setCookies, clearsCookies: false };
+  const types = clearSiteData.flatMap((header) => header.split(',')).map((type) => type.trim());
+  return { setCookies, clearsCookies: types.includes('"cookies"') || types.includes('"*"') };
+}
+
+/** A header that may be there several times. */
+type Header = number | string | readonly string[] | undefined;
+
+function listOf(header: Header): readonly string[] {
+  if (header === undefined) return NO_CHANGES.setCookies;
+  return typeof header === 'object' ? header.map(String) : [String(header)];
+}
 
 /** Cookies by name. The object has no prototype, because browsers choose the names. */
 export type Cookies = Readonly<Record<string, string | undefined>>;

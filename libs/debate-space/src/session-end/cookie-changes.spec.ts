@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
+import { cookieChangesOf, type CookieChanges } from './browser-cookies.js';
 
 const responseOf = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
 const NOTHING = { setCookies: [], clearsCookies: false };

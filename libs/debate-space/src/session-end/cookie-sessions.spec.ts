@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Containment } from '../async/containment.js';
-import { PendingTasks } from './waits.js';
+import { PendingTasks } from './context.js';
 import { CookieSessions } from './cookie-sessions.js';
 import type { SetupWarning } from './session-end.js';
 import { SetupWarnings } from './setup-warnings.js';

@@ -21,7 +21,7 @@ import { RefusedUid } from '../uid-rule.js';
 import { UidCount } from './setup-warnings.js';
 import type { WatchContext } from './context.js';
 import { isClosed, pathOf } from './request-scope.js';
-import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
+import { cookieChangesOf, type CookieChanges } from './browser-cookies.js';
 import type { Containment } from '../async/containment.js';
 
 /** The user of a cookie before an answer has changed it, and afterwards. */

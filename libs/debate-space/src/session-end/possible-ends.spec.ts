@@ -453,8 +453,9 @@ describe('those who keep the live sessions', () => {
     kept = [];
     start({
       liveSessions: {
-        seen: (sid, uid, expiresAt) => void kept.push(`seen ${sid} ${uid} ${expiresAt ?? 'without end'}`),
-        gone: (sid, uid) => Promise.resolve(void kept.push(`gone ${sid} ${uid}`)),
+        register: (sid, uid, expiresAt) =>
+          void kept.push(`registered ${sid} ${uid} ${expiresAt ?? 'without end'}`),
+        forget: (sid, uid) => Promise.resolve(void kept.push(`forgot ${sid} ${uid}`)),
       },
     });
   });
@@ -464,7 +465,7 @@ describe('those who keep the live sessions', () => {
     store.set('s1', { ...logout.session, cookie: { expires: new Date(4e12) } });
     destroyOwn(logout);
     await logout.answer();
-    expect(kept).toEqual(['seen s1 alice without end', 'seen s1 alice 4000000000000']);
+    expect(kept).toEqual(['registered s1 alice without end', 'registered s1 alice 4000000000000']);
     expect(ends).toEqual(['alice destroyed']);
     expect(endedSids).toEqual(['s1']);
   });
@@ -474,15 +475,15 @@ describe('those who keep the live sessions', () => {
     regenerate(logout, 's2', 'alice');
     destroyOwn(logout);
     await logout.answer();
-    const gone = kept.filter((line) => line.startsWith('gone'));
-    expect([ends, endedSids, gone]).toEqual([['alice destroyed'], ['s1'], ['gone s2 alice']]);
+    const forgot = kept.filter((line) => line.startsWith('forgot'));
+    expect([ends, endedSids, forgot]).toEqual([['alice destroyed'], ['s1'], ['forgot s2 alice']]);
   });
 
   it('hear that a session was left for another one', async () => {
     const login = request('s1', 'alice');
     regenerate(login, 's2', 'alice');
     await login.answer();
-    expect([kept.at(-1), ends]).toEqual(['gone s1 alice', []]);
+    expect([kept.at(-1), ends]).toEqual(['forgot s1 alice', []]);
   });
 
   it('do not hear of a session by a request that was open when it ended', async () => {

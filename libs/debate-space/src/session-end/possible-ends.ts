@@ -4,14 +4,13 @@ import { LRUCache } from 'lru-cache';
 import { beforeAnswer } from './answer-gate.js';
 import { REMEMBERED } from './browser-cookies.js';
 import type { MaybePromise } from '../async/promises.js';
-import type { WatchContext } from './context.js';
+import { SLICE, type WatchContext } from './context.js';
 import { mayNeverClose, RequestScope } from './request-scope.js';
 import type { SessionRecord } from './session-end.js';
 import type { SessionReader } from './session-reader.js';
 import { hasExpired } from './session-user.js';
-import type { ObservedCall } from './store-call.js';
+import type { ObservedCall } from './store-calls.js';
 import { verdictOn, type Shown } from './verdict.js';
-import { SLICE } from './waits.js';
 
 export interface PossibleEnd {
   /** Absent when the store does not tell the ids of the sessions that it clears. */
@@ -53,6 +52,7 @@ const READ_AGAIN_MS = [0, 50, 250, 1_000];
 /**
  * Decides which sessions have ended (session-endings.md, rules 4, 5 and 9). A session that open requests own is judged at
  * their answers, with the session that each has then; one that nobody owns has ended when the store has done it.
+ * The way of an end: `begin`, `#answering` for each owner, `#judge`, `#decide`, `#report`.
  */
 export class PossibleEnds {
   readonly #context: WatchContext;
@@ -104,7 +104,7 @@ export class PossibleEnds {
     if (this.#open.has(key) || this.#ended.has(key)) return;
     this.#ended.set(key, moment);
     const { liveSessions, tasks } = this.#context;
-    if (liveSessions) void tasks.track(liveSessions.gone(sid, uid)); // a sweep must not find it expired
+    if (liveSessions) void tasks.track(liveSessions.forget(sid, uid)); // a sweep must not find it expired
   }
 
   /** Must be called before the store is. A later call that would end the same session joins. */
@@ -151,28 +151,26 @@ export class PossibleEnds {
   /** The answer of an owner is about to leave: an end that is certain by now is reported first. */
   #answering(end: OpenEnd, scope: RequestScope): MaybePromise<unknown> {
     if (end.isReported || end.call.outcome !== 'done') return undefined;
-    return this.#shownBy(scope, end) === 'left' ? this.#conclude(end) : undefined;
+    return this.#shownBy(scope, end) === 'left' ? this.#report(end) : undefined;
   }
 
   /** Waits until the store is done and the owners have answered, then decides. */
   async #judge(end: OpenEnd): Promise<void> {
-    const { waits } = this.#context;
-    const { call, owners } = end;
-    if (call.outcome === undefined) await waits.within(call.over(), CALL_TIMEOUT_MS, undefined);
+    const { waits, liveSessions } = this.#context;
+    const { sid, uid, call, owners } = end;
+    if (call.outcome === undefined) await waits.within(call.settled(), CALL_TIMEOUT_MS, undefined);
     for (let awaited = 0; awaited < owners.size && !end.isReported;) {
-      awaited = owners.size; // another call may add owners meanwhile
+      awaited = owners.size; // another call may add owners
       await Promise.all([...owners].map(([scope, ownership]) => this.#untilJudged(end, scope, ownership)));
     }
     const verdict = end.isReported ? undefined : await this.#decide(end);
     if (end.isReported) return;
     if (verdict === 'ended') {
-      await this.#conclude(end);
+      await this.#report(end);
       return;
     }
-    this.#open.delete(keyOf(end.sid, end.uid));
-    const { sid, uid } = end;
+    this.#open.delete(keyOf(sid, uid));
     if (sid === undefined) return;
-    const { liveSessions } = this.#context;
     if (verdict === 'continued' || (liveSessions && !(await this.#hasUser(sid, uid, true))))
       this.left(sid, uid);
   }
@@ -183,6 +181,37 @@ export class PossibleEnds {
     const answered = (scope.answered ??= this.#untilAnswered(scope));
     if (!ownership.isSure) await waits.within(answered, graceMs, undefined);
     if (ownership.isSure || scope.sessionID !== end.sid) await answered;
+  }
+
+  /**
+   * Resolves when the response has closed. A stream stays open: then two looks, half a grace period apart, have to find that
+   * its head, with the cookies, was sent.
+   */
+  async #untilAnswered(scope: RequestScope): Promise<void> {
+    const { graceMs, waits, containment } = this.#context;
+    const { res } = scope;
+    const isOver = (): boolean =>
+      containment.run('response', () => scope.isClosed && res.writableEnded, true);
+    if (isOver() || waits.isClosed) return;
+    await new Promise<void>((resolve) => {
+      let wasSent = false;
+      const look = (): void => {
+        const isSent = containment.run('response', () => scope.isClosed || res.headersSent, true);
+        if (isOver() || (wasSent && isSent)) answered();
+        wasSent = isSent;
+      };
+      const timer = setInterval(look, graceMs / 2).unref();
+      const answered = (): void => {
+        clearInterval(timer);
+        stop();
+        resolve();
+      };
+      const stop = waits.onClose(answered);
+      res.on('close', () => {
+        if (isOver()) answered();
+      });
+      if (mayNeverClose(res)) res.on('finish', answered);
+    });
   }
 
   /** Applies the table. What cannot be decided counts as an end: a logout too many harms less than one too few. */
@@ -210,11 +239,13 @@ export class PossibleEnds {
     }
   }
 
-  /** What an owner shows by its session, as it is now. */
+  /** The row of the table in which an owner is, by its session as it is now. */
   #shownBy(scope: RequestScope, { sid, uid, owners }: OpenEnd): Shown {
     const { sessionID } = scope;
+    const session = scope.session as SessionRecord | undefined;
+    const hasUser =
+      session !== undefined && !hasExpired(session) && this.#reader.uidOf(session, scope.native) === uid;
     const ownership = owners.get(scope);
-    const hasUser = this.#userNow(scope) === uid;
     if (sessionID === sid && (hasUser || !ownership?.isSure)) return hasUser ? 'kept' : 'reads';
     const canReach = !ownership?.isLate && !scope.isAborted;
     return sessionID !== undefined && sessionID !== sid && hasUser && canReach ? 'continues' : 'left';
@@ -233,50 +264,17 @@ export class PossibleEnds {
     return user().catch(() => otherwise);
   }
 
-  #userNow(scope: RequestScope): string | undefined {
-    const session = scope.session as SessionRecord | undefined;
-    return !session || hasExpired(session) ? undefined : this.#reader.uidOf(session, scope.native);
-  }
-
-  #conclude(end: OpenEnd): MaybePromise<unknown> {
-    const { sid, uid, owners } = end;
+  #report(end: OpenEnd): MaybePromise<unknown> {
+    const { sid, uid, owners, at } = end;
     const { reporter, liveSessions } = this.#context;
     const key = keyOf(sid, uid);
     end.isReported = true;
     this.#open.delete(key);
     if (sid !== undefined) this.#ended.set(key, RequestScope.moment());
     const responses = [...owners.keys()].map(({ res }) => res);
-    if (liveSessions && sid !== undefined && reporter.wasReported(end, responses, end.at))
-      return liveSessions.gone(sid, uid);
-    return reporter.report(end, responses, end.at);
-  }
-
-  /** Until the response is closed, or its head, with the cookies, left a grace period ago: a stream, for example. */
-  async #untilAnswered(scope: RequestScope): Promise<void> {
-    const { graceMs, waits, containment } = this.#context;
-    const { res } = scope;
-    const isOver = (): boolean =>
-      containment.run('response', () => scope.isClosed && res.writableEnded, true);
-    if (isOver() || waits.isClosed) return;
-    await new Promise<void>((resolve) => {
-      let wasSent = false;
-      const look = (): void => {
-        const isSent = containment.run('response', () => scope.isClosed || res.headersSent, true);
-        if (isOver() || (wasSent && isSent)) done();
-        wasSent = isSent;
-      };
-      const timer = setInterval(look, graceMs / 2).unref();
-      const done = (): void => {
-        clearInterval(timer);
-        stop();
-        resolve();
-      };
-      const stop = waits.onClose(done);
-      res.on('close', () => {
-        if (isOver()) done();
-      });
-      if (mayNeverClose(res)) res.on('finish', done);
-    });
+    if (liveSessions && sid !== undefined && reporter.wasReported(uid, responses, at))
+      return liveSessions.forget(sid, uid);
+    return reporter.report(end, responses, at);
   }
 }
 

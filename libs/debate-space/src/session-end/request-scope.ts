@@ -19,6 +19,7 @@ interface SessionHolder {
 /** A session that an open request has loaded or saved. */
 export interface OwnedSession {
   readonly scope: RequestScope;
+  /** The sessions of its store. */
   readonly store: { released(session: OwnedSession): void };
   readonly sid: string;
   /** The user of the session, as far as this request knows. */

@@ -62,18 +62,18 @@ export interface FoundSession {
   readonly session: SessionRecord;
 }
 
-/** A port for whoever keeps the live sessions of all processes, so that expired sessions are found. */
+/** The live sessions of all processes, which a sweep looks through for expired ones. */
 export interface LiveSessions {
   /**
    * A request has loaded, saved or touched the session with this user. Called with each request; must not throw.
    * @param expiresAt in milliseconds since 1970, by its cookie; `undefined` when the cookie has no end
    */
-  seen(sid: string, uid: string, expiresAt: number | undefined): void;
+  register(sid: string, uid: string, expiresAt: number | undefined): void;
   /**
-   * The session has no user any more, and there is nothing to report: the user continues with another session, or was
+   * The session has lost its user, and there is nothing to report: the user continues with another session, or was
    * reported for the same request. Never rejects.
    */
-  gone(sid: string, uid: string): Promise<void>;
+  forget(sid: string, uid: string): Promise<void>;
 }
 
 /** Given once for each `code`. */

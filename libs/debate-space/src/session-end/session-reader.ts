@@ -3,7 +3,7 @@ import type { FoundSession, SessionRecord } from './session-end.js';
 import { asStored, hasExpired, isObject, resolvedUid } from './session-user.js';
 import { RefusedUid } from '../uid-rule.js';
 import type { WatchContext } from './context.js';
-import { storeMethod, type StoreMethod } from './patch-store.js';
+import { storeMethod, type StoreMethod } from './store-calls.js';
 
 /** A session as a store lists it; without the id where the store does not tell it. */
 export type ListedSession = readonly [sid: string | undefined, session: SessionRecord];
@@ -12,10 +12,9 @@ type ReaderContext = Pick<WatchContext, 'uid' | 'containment' | 'waits' | 'warni
 
 /** How long a store may take to answer. */
 const READ_TIMEOUT_MS = 5_000;
-/** The same during a shutdown, and for a store that has been late before. */
-const SHORT_TIMEOUT_MS = 1_000;
-const LATE_TIMEOUT_MS = 250;
-const CHECK_EVERY_MS = 25;
+/** The same during a shutdown, and for a store that has missed its last timeout. */
+const SHUTDOWN_TIMEOUT_MS = 1_000;
+const SLOW_STORE_TIMEOUT_MS = 250;
 /** How long a promise of `undefined` may precede a callback. A store that never calls back answers by its promise. */
 const CALLBACK_GRACE_MS = 1_000;
 
@@ -25,18 +24,15 @@ export class SessionReader {
   readonly #context: ReaderContext;
   /** How the store answers, as far as it has shown: the number of parameters that a method declares may be wrong. */
   #answersBy: 'callback' | 'promise' | undefined;
-  #isLate = false;
-  /** The reads that have not been answered, each with its limit by `performance.now()`. */
-  readonly #open = new Set<{ until: number; readonly reject: (error: Error) => void }>();
-  #timer: NodeJS.Timeout | undefined;
+  #isSlow = false;
 
-  /** Whether the resolver takes the request: a guard may set `request.user` after the session was loaded. */
-  readonly asksLater: boolean;
+  /** Whether the uid function takes the request: a guard may set `request.user` after the session was loaded. */
+  readonly readsRequest: boolean;
 
   constructor(store: object, context: ReaderContext) {
     this.#store = store;
     this.#context = context;
-    this.asksLater = context.uid.length > 1;
+    this.readsRequest = context.uid.length > 1;
   }
 
   /**
@@ -152,44 +148,37 @@ export class SessionReader {
         },
       );
     });
-    return this.#inTime(promised);
+    return this.#withTimeout(promised);
   }
 
-  /** All reads share one timer: a job may cause thousands at once. */
-  #inTime(answer: Promise<unknown>): Promise<unknown> {
-    const limitMs = this.#isLate ? LATE_TIMEOUT_MS : READ_TIMEOUT_MS;
+  /** Rejects when the store does not answer in time. */
+  #withTimeout(answer: Promise<unknown>): Promise<unknown> {
+    const { waits, warnings, containment } = this.#context;
     return new Promise((resolve, reject) => {
-      const read = { until: performance.now() + limitMs, reject };
-      this.#open.add(read);
-      this.#timer ??= setInterval(() => {
-        this.#rejectLate();
-      }, CHECK_EVERY_MS).unref();
-      const over = (): unknown => this.#open.delete(read);
-      answer.then(over, over);
+      const settled = (): void => {
+        clearTimeout(timer);
+        stop();
+      };
+      const rejectLate = (): void => {
+        settled();
+        this.#isSlow = true;
+        reject(new Error('the store does not answer'));
+        containment.run('session store', () => {
+          warnings.warn('store-not-answering');
+        });
+      };
+      let timer = setTimeout(rejectLate, this.#isSlow ? SLOW_STORE_TIMEOUT_MS : READ_TIMEOUT_MS).unref();
+      const stop = waits.onClose(() => {
+        if (this.#isSlow) return;
+        clearTimeout(timer);
+        timer = setTimeout(rejectLate, SHUTDOWN_TIMEOUT_MS).unref();
+      });
+      answer.then(settled, settled);
       answer.then((result) => {
-        this.#isLate = false;
+        this.#isSlow = false;
         resolve(result);
       }, reject);
     });
-  }
-
-  #rejectLate(): void {
-    const { waits, warnings, containment } = this.#context;
-    const now = performance.now();
-    for (const read of this.#open) {
-      // A shutdown has less time.
-      if (waits.isClosed) read.until = Math.min(read.until, now + SHORT_TIMEOUT_MS);
-      if (read.until > now) continue;
-      this.#open.delete(read);
-      this.#isLate = true;
-      read.reject(new Error('the store does not answer'));
-      containment.run('session store', () => {
-        warnings.warn('store-not-answering');
-      });
-    }
-    if (this.#open.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { StoreOutcome } from './store-call.js';
+import type { StoreOutcome } from './store-calls.js';
 
 /** Why a session may have ended: by a call of its store; by the cookie that its browser lost; by a call that names no session. */
 export type Cause = 'store call' | 'lost cookie' | 'unnamed';

@@ -1,6 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { watchSessionEnds } from './watch-session-ends.js';
+import { SessionEndWatcher } from './watch-session-ends.js';
 
 it('an Express app whose requests cannot be watched for stores has its own methods back when the library leaves', () => {
   const faults: unknown[] = [];
@@ -10,10 +10,11 @@ it('an Express app whose requests cannot be watched for stores has its own metho
   const app = { handle, request: Object.freeze({}), response };
   const adapter = { getType: () => 'express', getInstance: () => app };
 
-  const watcher = watchSessionEnds(adapter as unknown as AbstractHttpAdapter, {
+  const watcher = new SessionEndWatcher({
     onSessionEnd: () => undefined,
     onFault,
   });
+  watcher.attach(adapter as unknown as AbstractHttpAdapter);
   expect(faults).toEqual([['HTTP adapter', 'TypeError']]);
   expect(app.handle).not.toBe(handle);
   watcher.detach();
@@ -33,7 +34,7 @@ it('an app closes although its listener never comes to its end', async () => {
     },
   };
   const onSessionEnd = (): Promise<void> => new Promise(() => undefined);
-  const watcher = watchSessionEnds(undefined, { onSessionEnd });
+  const watcher = new SessionEndWatcher({ onSessionEnd });
   watcher.watch(store);
   store.destroy('s1', () => undefined);
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance'] });

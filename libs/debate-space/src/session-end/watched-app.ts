@@ -1,15 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Containment } from '../async/containment.js';
-import type { WatchContext } from './context.js';
+import { withTimeout } from '../async/with-timeout.js';
+import { OpenWaits, PendingTasks, type WatchContext } from './context.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { EndReporter } from './end-reporter.js';
-import { UnwatchableStoreError } from './patch-store.js';
+import { UnwatchableStoreError } from './store-calls.js';
 import { ArrivingRequests, storeIn, type RequestScope, type UnownedListener } from './request-scope.js';
 import type { FoundSession, SessionEndOptions, SessionRecord, SessionStore } from './session-end.js';
 import { defaultSessionUid, isObject, userIn } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
-import { withTimeout } from '../async/with-timeout.js';
-import { OpenWaits, PendingTasks } from './waits.js';
 import { WatchedStore } from './watched-store.js';
 
 /** A host may make a store for each request: only the first ones are announced. */
@@ -36,7 +35,7 @@ export class WatchedApp implements UnownedListener {
   readonly #forgotten = new FinalizationRegistry<WeakRef<WatchedStore>>((gone) => this.#all.delete(gone));
   #announced = 0;
   readonly #unwatchable = new WeakSet<object>();
-  #isBlind = false;
+  #hasUnwatchableStore = false;
   #isClosed = false;
   #looks = 0;
 
@@ -77,7 +76,7 @@ export class WatchedApp implements UnownedListener {
       if (this.#announced <= MAX_ANNOUNCED) this.containment.run('onStore', () => this.#onStore?.(name));
       return true;
     } catch (error) {
-      this.#isBlind = true;
+      this.#hasUnwatchableStore = true;
       this.#unwatchable.add(store);
       this.containment.report('session store', error);
       if (error instanceof UnwatchableStoreError)
@@ -112,20 +111,20 @@ export class WatchedApp implements UnownedListener {
   loadedBefore(store: object, scope: RequestScope): void {
     const { session, sessionID } = scope;
     if (session && sessionID !== undefined)
-      this.#watched.get(store)?.loaded(scope, sessionID, session as SessionRecord);
+      this.#watched.get(store)?.sessions.loaded(scope, sessionID, session as SessionRecord);
   }
 
   closedWithoutSession(scope: RequestScope): void {
     this.containment.run('response close', () => {
       this.#context.arriving.delete(scope);
       this.#warnOfUncalledStore(scope);
-      for (const store of this.#stores()) store.closedWithoutSession(scope);
+      for (const { sessions } of this.#stores()) sessions.closedWithoutSession(scope);
     });
   }
 
   /** The session as the stores have it now. Ids cannot be guessed, so a store that has the session has the right one. */
   async find(sid: string): Promise<readonly FoundSession[]> {
-    if (this.#isBlind || !this.hasStores) throw new Error('not every store can be read');
+    if (this.#hasUnwatchableStore || !this.hasStores) throw new Error('not every store can be read');
     const found = await Promise.all(this.#stores().map(({ reader }) => reader.find(sid)));
     return found.filter((session) => session !== undefined);
   }
@@ -146,7 +145,7 @@ export class WatchedApp implements UnownedListener {
   /** The requests have sessions, but of a store that wraps the given one: the given one is not what they call. */
   #warnOfUncalledStore({ session, sessionStore }: RequestScope): void {
     if (!session || !sessionStore || this.#watched.has(sessionStore)) return;
-    if (this.#unwatchable.has(sessionStore) || this.#stores().some((each) => each.isCalled)) return;
+    if (this.#unwatchable.has(sessionStore) || this.#stores().some(({ sessions }) => sessions.isUsed)) return;
     const name = storeName(sessionStore);
     this.#context.warnings.warn('store-not-watchable', `${name}: requests use it, but it is not watched`);
   }

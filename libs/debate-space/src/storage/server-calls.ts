@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BootContext } from '../async/boot-context.js';
+import { BootContext } from '../async/background.js';
 import { StorageError } from '../errors.js';
 import type { Database, Query } from './database.js';
 import { isConflict, isConnectionLost, noAnswer, serverError } from './server-errors.js';

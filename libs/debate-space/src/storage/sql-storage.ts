@@ -125,18 +125,15 @@ export class SqlStorage implements Storage {
   }
 
   async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
-    const given = { id: '?', app: '?', queue: '?', subject: '?', details: '?', sealed: '?' };
-    const columns = { ...given, kind: `'logout'`, due_at: this.#now, since: this.#now, ...UNTRIED };
-    const queue = this.#id('logouts');
-    const rows = logouts.map(({ id, subject, details, sealed }) => [
-      this.#id(id),
-      this.#application,
-      queue,
+    const place = { app: this.#application, queue: this.#id('logouts'), kind: 'logout' };
+    const rows = logouts.map(({ id, subject, details, sealed }) => ({
+      id: this.#id(id),
+      ...place,
       subject,
       details,
       sealed,
-    ]);
-    await this.#insertNew(query, this.#jobs, columns, rows);
+    }));
+    await this.#insertNew(query, this.#jobs, rows, { due_at: this.#now, since: this.#now, ...UNTRIED });
   }
 
   finishLogout({ id }: Claim, attempts: number): Promise<void> {
@@ -390,31 +387,13 @@ export class SqlStorage implements Storage {
 
   /** @returns 1, or 0 if the reference is there already */
   #insertReference(query: Query, id: string, given: NewReference): Promise<number> {
-    const { reference, mode, requestedBy = null, requestedAt, list, mark } = given;
-    const isList = list === undefined ? 0 : LIST;
-    const request = {
-      id: '?',
-      app: '?',
-      mark: '?',
-      name: '?',
-      mode: '?',
-      requested_by: '?',
-      requested_at: '?',
-    };
-    const columns = { ...request, is_list: '?', reader: '?', complete: '?', ...UNSTARTED };
-    const row = [
-      id,
-      this.#application,
-      mark,
-      reference,
-      mode,
-      requestedBy,
-      requestedAt,
-      isList,
-      list?.reader ?? null,
-      Number(list === undefined),
-    ];
-    return this.#insertNew(query, this.#references, columns, [row]);
+    const { reference: name, mode, requestedBy = null, requestedAt, list, mark } = given;
+    const request = { name, mode, requested_by: requestedBy, requested_at: requestedAt, mark };
+    const kind = list
+      ? { is_list: LIST, reader: list.reader, complete: 0 }
+      : { is_list: 0, reader: null, complete: 1 };
+    const row = { id, app: this.#application, ...request, ...kind };
+    return this.#insertNew(query, this.#references, [row], UNSTARTED);
   }
 
   /** @returns those whom a reference has not, under no key */
@@ -429,25 +408,15 @@ export class SqlStorage implements Storage {
   }
 
   async #insertErasures(query: Query, { id, is_list }: Row, added: readonly NewErasure[]): Promise<number> {
-    const given = { id: '?', app: '?', queue: '?', reference: '?', subject: '?', sealed: '?' };
-    const columns = {
-      ...given,
-      kind: `'erasure'`,
-      details: `''`,
-      due_at: this.#now,
-      since: this.#now,
-      ...UNTRIED,
-    };
     const queue = Number(is_list) > 0 ? id : this.#singles;
-    const rows = added.map((erasure) => [
-      this.#id(erasure.id),
-      this.#application,
-      queue,
-      id,
-      erasure.subject,
-      erasure.sealed,
-    ]);
-    return this.#insertNew(query, this.#jobs, columns, rows);
+    const place = { app: this.#application, queue, kind: 'erasure', reference: id, details: '' };
+    const rows = added.map((user) => ({
+      id: this.#id(user.id),
+      ...place,
+      subject: user.subject,
+      sealed: user.sealed,
+    }));
+    return this.#insertNew(query, this.#jobs, rows, { due_at: this.#now, since: this.#now, ...UNTRIED });
   }
 
   async erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]> {
@@ -638,27 +607,19 @@ export class SqlStorage implements Storage {
   // ---- sessions
 
   async registerSession(
-    session: LiveSession,
+    { id: sessionId, subject, sealed }: LiveSession,
     expiresAt: number,
     liveMs: number,
     isFound = false,
   ): Promise<boolean> {
-    const id = this.#id(session.id);
+    const id = this.#id(sessionId);
     const open = `(ended_at IS NULL OR ended_at <= ${this.#now} - ${ENDED_SESSION_MS})`;
     const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${this.#now} + ?, token = NULL, ended_at = NULL`;
-    const values = [session.subject, session.sealed, expiresAt, liveMs];
     const update = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? ${isFound ? '' : `AND ${open}`}`;
-    if ((await this.#count(update, [...values, id])) > 0) return true;
-    const columns = {
-      id: '?',
-      app: '?',
-      subject: '?',
-      sealed: '?',
-      expires_at: '?',
-      due_at: `${this.#now} + ?`,
-    };
-    const insert = this.#database.insertNew(this.#sessions, columns);
-    if ((await this.#count(insert, [id, this.#application, ...values])) > 0) return true;
+    if ((await this.#count(update, [subject, sealed, expiresAt, liveMs, id])) > 0) return true;
+    const row = { id, app: this.#application, subject, sealed, expires_at: expiresAt, due_at: liveMs };
+    const fromNow = { due_at: `${this.#now} + ?` };
+    if ((await this.#insertNew(this.#query, this.#sessions, [row], fromNow)) > 0) return true;
     return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
   }
 
@@ -689,8 +650,8 @@ export class SqlStorage implements Storage {
   }
 
   #insertEnded(query: Query, id: string, { subject }: LiveSession): Promise<number> {
-    const columns = { id: '?', app: '?', subject: '?', sealed: `''`, expires_at: '0', ended_at: this.#now };
-    return this.#insertNew(query, this.#sessions, columns, [[id, this.#application, subject]]);
+    const row = { id, app: this.#application, subject, sealed: '', expires_at: 0 };
+    return this.#insertNew(query, this.#sessions, [row], { ended_at: this.#now });
   }
 
   async dueSessions(limit: number, leaseMs = LEASE_MS): Promise<readonly DueSession[]> {
@@ -742,11 +703,11 @@ export class SqlStorage implements Storage {
   }
 
   async #insertSlots(slots: number): Promise<void> {
-    const columns = { id: '?', app: '?', slot: '?', taken_at: '0' };
+    const app = this.#application;
     for (let from = 0; from < slots; from += STEP) {
       const some = Array.from({ length: Math.min(STEP, slots - from) }, (_, n) => from + n);
-      const rows = some.map((slot) => [this.#id(String(slot)), this.#application, slot]);
-      await this.#insertNew(this.#query, this.#rate, columns, rows);
+      const rows = some.map((slot) => ({ id: this.#id(String(slot)), app, slot, taken_at: 0 }));
+      await this.#insertNew(this.#query, this.#rate, rows);
     }
     this.#slots = slots;
   }
@@ -847,13 +808,20 @@ export class SqlStorage implements Storage {
   }
 
   async #addFact(id: string, value: number): Promise<void> {
-    await this.#insertNew(this.#query, this.#facts, { id: '?', value: '?' }, [[id, value]]);
+    await this.#insertNew(this.#query, this.#facts, [{ id, value }]);
   }
 
-  /** @returns how many of the rows were not there */
-  async #insertNew(query: Query, table: string, columns: Columns, rows: readonly Values[]): Promise<number> {
-    if (rows.length === 0) return 0;
-    return (await query(this.#database.insertNew(table, columns, rows.length), rows.flat())).count;
+  /**
+   * @param rows all with the same columns
+   * @param set columns as SQL: with a placeholder, for the value of the row
+   * @returns how many of the rows were not there
+   */
+  async #insertNew(query: Query, table: string, rows: readonly Row[], set: Columns = {}): Promise<number> {
+    const [first] = rows;
+    if (!first) return 0;
+    const columns = { ...Object.fromEntries(Object.keys(first).map((name) => [name, '?'])), ...set };
+    const values = rows.flatMap((row) => Object.values(row));
+    return (await query(this.#database.insertNew(table, columns, rows.length), values)).count;
   }
 
   async #rows(text: string, values: Values = []): Promise<readonly Row[]> {

@@ -1,4 +1,4 @@
-import { Periodic } from '../async/periodic.js';
+import { Periodic } from '../async/background.js';
 import { StorageError } from '../errors.js';
 import type { Emit } from '../events.js';
 import { LateStorage } from './late-storage.js';

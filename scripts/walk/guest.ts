@@ -1,5 +1,5 @@
 // A request of a walk, from its arrival to its answer, and what its handler does.
-import { Latch } from '../latch.js';
+import { Latch } from '#support/latch.js';
 import type { Hand } from './hand.js';
 import type { Visit } from './oracle.js';
 import type { Act } from './steps.js';

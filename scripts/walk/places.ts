@@ -11,8 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createClient } from 'redis';
-import { sharedStores } from '../stores/shared-stores.js';
-import { slowStore } from '../stores/slow-store.js';
+import { sharedStores } from '#support/stores/shared-stores.js';
+import { slowStore } from './slow-store.js';
 import type { Configuration, Platform } from './configurations.js';
 
 export interface Place {

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { lazy } from './lazy.js';
+import { lazy } from './promises.js';
 
 describe('lazy', () => {
   it('loads with the first call and not again', async () => {

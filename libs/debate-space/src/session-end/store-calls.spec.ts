@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { patchStore, storeMethod, UnwatchableStoreError } from './patch-store.js';
+import { patchStore, storeMethod, UnwatchableStoreError } from './store-calls.js';
 
 class Store {
   readonly rows = new Map<string, object>();

@@ -2,10 +2,10 @@
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Browser } from '../browser/browser.js';
-import { startService, using } from '../service/service.js';
-import { called } from '../hosts/session-jobs.js';
-import { Steps } from '../steps.js';
+import { Browser } from '#support/browser/browser.js';
+import { startService, using } from '#support/service/service.js';
+import { called } from '#support/hosts/session-jobs.js';
+import { Steps } from '#support/steps.js';
 import type { Configuration } from './configurations.js';
 import { Guest, type Turns } from './guest.js';
 import { startHost, type WalkHost } from './hand.js';
