@@ -96,7 +96,10 @@ export function addOutbox(program: Command, cli: CliContext): void {
       let count = 0;
       for (const id of given) if (await outbox[name](id)) count += 1;
       if (count === 0 && given.length > 0)
-        throw new Failure('failed', 'Not found: no parked logout has such an id.');
+        throw new Failure(
+          'failed',
+          `Not found: no parked logout has such an id; one in the memory of a running app is ${name === 'retry' ? 'retried' : 'discarded'} only there.`,
+        );
       output.answer(
         { [name === 'retry' ? 'retried' : 'discarded']: count },
         `${counted(count, 'logout')} ${told}`,
