@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fencesOf, pageOf, pages } from '#support/docs-snippets.js';
 import { run } from '../../libs/debate-space-cli/src/testing/command-line.js';
-import { optionsSchema } from '../../libs/debate-space/src/module/options-schema.js';
+import { optionsSchema } from '../../libs/debate-space/src/module/resolve-options.js';
 
 const library = new URL('../../libs/debate-space/src/', import.meta.url);
 const sources = ['debate-space', 'debate-space-cli', 'debate-space-simulator']
@@ -83,7 +83,7 @@ describe('each command of the pages', () => {
     ...fencesOf(page).flatMap(({ code }) => code.split(/\n|\||;/)),
     ...[...pageOf(page).matchAll(/`(npx debate-space [^`]+)`/g)].map(([, line = '']) => line),
   ]);
-  const commands = lines.flatMap((line) => /npx debate-space ([^"|<>)]*)/.exec(line)?.[1]?.trim() ?? []);
+  const commands = lines.flatMap((line) => /npx debate-space ([^"|<>()]*)/.exec(line)?.[1]?.trim() ?? []);
   /** Its name, without arguments: `erasures status`, with the flags that pages give it. */
   const flagsOf = new Map<string, Set<string>>();
   for (const command of commands) {

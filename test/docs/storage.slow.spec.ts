@@ -37,7 +37,7 @@ function statementsOf(path: string): string[] {
     .filter(Boolean);
 }
 
-/** One logout is delivered, one is parked, one waits for its next attempt, and a list is half done. */
+/** One logout is delivered, one is parked, one waits for its next attempt, and of a list one user is erased, and the answer of the other one is lost. */
 async function fill(storage: Storage): Promise<void> {
   await storage.addLogouts(
     ['1', '2', '3'].map((id) => ({ id, subject: id, sealed: 'x', details: 'destroyed' })),
@@ -59,8 +59,10 @@ async function fill(storage: Storage): Promise<void> {
   const request = { reference: 'case-1', mode: 'delete', requestedBy: undefined, list } as const;
   const requested = { ...request, requestedAt: Date.now(), known: undefined, mark: '' };
   await storage.addErasures(requested, users);
-  const [erasure] = (await storage.claim('erasure', 1)).claims;
-  if (erasure) await storage.finishErasure(erasure, 'erased', 1, '{}');
+  const [erased, uncertain] = (await storage.claim('erasure', 2)).claims;
+  if (!erased || !uncertain) throw new Error('the erasures are not due');
+  await storage.finishErasure(erased, 'erased', 1, '{}');
+  await storage.retry(uncertain, 300_000, { ...progress, uncertain: 'mark', cause: 'TIMEOUT' });
 }
 
 const dates: Readonly<Record<string, (sql: string) => string>> = {
@@ -76,11 +78,12 @@ for (const kind of tableStorages.filter(({ name }) => name in dates))
       const storage = await opened(await kind.engine());
       await fill(storage);
       const statements = statementsOf('docs/runbook.md').map(dates[kind.name] ?? String);
-      expect(statements).toHaveLength(6);
-      const [waiting, why, lists, pauses, retry, remove] = statements;
+      expect(statements).toHaveLength(7);
+      const [lost = '', waiting, why, lists, pauses, retry, remove] = statements;
       const rowsOf = async (sql = ''): Promise<Rows> => (await kind.run?.(sql)) ?? [];
       const told = async (sql: string | undefined, names: readonly string[]): Promise<string[]> =>
         (await rowsOf(sql)).map((row) => names.map((name) => String(row[name])).join(' ')).toSorted();
+      expect(await told(lost.replace('REFERENCE', 'case-1'), ['answer_lost'])).toEqual(['1']);
       expect(await told(waiting, ['kind', 'state', 'jobs'])).toEqual([
         'erasure waiting 1',
         'logout parked 1',
@@ -88,7 +91,11 @@ for (const kind of tableStorages.filter(({ name }) => name in dates))
       ]);
       const [{ oldest = '' } = {}] = await rowsOf(waiting);
       expect(new Date(oldest as string).getFullYear()).toBe(new Date().getFullYear());
-      expect(await told(why, ['state', 'cause', 'jobs'])).toEqual(['parked 401 1', 'waiting 503 1']);
+      expect(await told(why, ['state', 'cause', 'jobs'])).toEqual([
+        'parked 401 1',
+        'waiting 503 1',
+        'waiting TIMEOUT 1',
+      ]);
       const counts = ['name', 'total', 'users_erased', 'not_done', 'complete'];
       expect(await told(lists, counts)).toEqual(['case-1 2 1 1 1']);
       expect(await told(pauses, ['id'])).toEqual([expect.stringMatching(/^my-app.*\/logout-paused-until$/)]);

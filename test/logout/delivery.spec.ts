@@ -121,11 +121,11 @@ describe('a logout on its way', () => {
     expect(events).toMatchObject([
       { type: 'session-ended' },
       { type: 'logout-retrying', cause: '400' },
-      { type: 'fault', where: 'secretKey cannot be had: the function failed (Error)' },
+      { type: 'fault', where: 'secretKey is unknown: the function failed (Error)' },
       { type: 'logout-retrying', cause: 'secretKey failed' },
       { type: 'logout-delivered', attempts: 3 },
     ]);
-    expect(log.join('\n')).toContain('secretKey cannot be had');
+    expect(log.join('\n')).toContain('secretKey is unknown');
     expect(log.join('\n')).not.toContain(wrong);
   });
 
@@ -204,7 +204,7 @@ describe('a logout on its way', () => {
 describe('a secretKey function that fails', () => {
   it('stops the boot', async () => {
     const failing = start({ secretKey: () => Promise.reject(new TypeError('vault')) });
-    await expect(failing).rejects.toThrow('secretKey cannot be had: the function failed (TypeError)');
+    await expect(failing).rejects.toThrow('secretKey is unknown: the function failed (TypeError)');
   });
 
   it('has user operations fail with the cause, and nothing sent', async () => {
@@ -217,7 +217,7 @@ describe('a secretKey function that fails', () => {
     await expect(debateSpace.anonymizeUser('alice')).rejects.toMatchObject({
       code: 'ERR_DEBATE_SPACE_AUTHENTICATION',
       outcome: 'not-sent',
-      message: expect.stringContaining('secretKey cannot be had'),
+      message: expect.stringContaining('secretKey is unknown'),
     });
     expect(scene.service.received.all).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** A call to the service (service-interface.md, section 4), or of this package, as errors and events name it. */
+/** An operation in errors and events: a call to the service (service-interface.md, section 4), or one of this package. */
 export type DebateSpaceOperation =
   | 'token'
   | 'anonymizeUser'
@@ -13,8 +13,11 @@ export type DebateSpaceOperation =
   | 'parked';
 
 /**
- * What is known of the effect of a failed call: `not-sent` – the service cannot have seen it; `refused` – the
- * answer says that it was not done; `unknown` – it may or may not have been done.
+ * What a failed call may have done:
+ *
+ * - `not-sent`: nothing, because the service has not seen it.
+ * - `refused`: nothing, because the service refused it.
+ * - `unknown`: the service may have done it.
  */
 export type DebateSpaceOutcome = 'not-sent' | 'refused' | 'unknown';
 
@@ -39,7 +42,14 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
   | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
 
-/** Everything of this package that is thrown derives from this class and has a stable `code`. */
+/**
+ * The base class of all errors of this package. Each has a stable `code`.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof DebateSpaceError && error.code === 'ERR_DEBATE_SPACE_STORAGE') return 'try again later';
+ * ```
+ */
 export abstract class DebateSpaceError extends Error {
   abstract readonly code: DebateSpaceErrorCode;
 
@@ -49,16 +59,17 @@ export abstract class DebateSpaceError extends Error {
   }
 }
 
-/** One problem of the options. No part shows a secret. */
+/** One problem of the options. It never shows a secret. */
 export interface OptionProblem {
-  /** Its path, such as `http.timeoutMs`. */
+  /** The path of the option, such as `http.timeoutMs`. */
   readonly option: string;
-  /** The rest of the sentence, with what was found. */
+  /** The rest of the sentence that begins with the option. */
   readonly problem: string;
+  /** How to fix it. */
   readonly hint: string;
 }
 
-/** The options of `forRoot` or `forRootAsync` are missing or malformed. Stops the boot; lists every problem. */
+/** Options of `forRoot` or `forRootAsync` are missing or malformed. Stops the boot, and lists every problem. */
 export class DebateSpaceOptionsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OPTIONS';
 
@@ -69,18 +80,18 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
 }
 
 /**
- * The storage cannot be used. At boot it stops the app, and has a hint. Later the outcome of a change is unknown: it may
- * have been made.
+ * The storage failed. At boot, it stops the app and has a hint. Later, a change that failed with it may have been stored all
+ * the same.
  */
 export class StorageError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_STORAGE';
 
   /**
-   * Whether the database did not answer, or was busy: the same call may succeed later without anybody changing anything. At
-   * boot, the app then starts all the same.
+   * Whether the database did not answer, or was busy: the same call may succeed later without any change. At boot, such an
+   * error does not stop the app.
    */
   readonly unreachable: boolean;
-  /** Of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same. */
+  /** After `DebateSpaceErasures.request` or `requestMany`: the reference of the erasure that may have been stored. */
   readonly reference?: string;
 
   /** @param hint how to fix it */
@@ -95,7 +106,17 @@ export class StorageError extends DebateSpaceError {
   }
 }
 
-/** The reference is not found, or it stands for another erasure. */
+/**
+ * The reference of an erasure is not found, or it belongs to another erasure.
+ *
+ * @example
+ * ```ts
+ * await erasures.status('GDPR-7').catch((error) => {
+ *   if (error instanceof ErasureError) throw new NotFoundException(error.message);
+ *   throw error;
+ * });
+ * ```
+ */
 export class ErasureError extends DebateSpaceError {
   constructor(
     readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT',
@@ -106,48 +127,48 @@ export class ErasureError extends DebateSpaceError {
 }
 
 /**
- * `DebateSpaceService.orphans`: `findAccounts` found no account of the first users, which is more likely a wrong query.
- * Nothing was yielded. `allowNoMatch: true` takes it for the truth.
+ * `DebateSpaceService.orphans`: `findAccounts` found no account for any of the first users, which most likely means that its
+ * query is wrong. No user was yielded. `allowNoMatch: true` accepts such an answer.
  */
 export class NoAccountsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_NO_ACCOUNTS';
 
   /** @internal */
-  constructor(asked: number) {
+  constructor(users: number) {
     super(
-      `orphans: findAccounts found no account for any of the first ${asked} users, so all of them would be orphans; ` +
+      `orphans: findAccounts found no account for any of the first ${users} users, so all of them would be orphans; ` +
         'hint: check which column and which database it reads; if there really is no account, give allowNoMatch: true',
     );
   }
 }
 
-/** What is known of a failed call. */
+/** The properties of a failed call. */
 export interface RequestErrorDetails {
   readonly operation: DebateSpaceOperation;
-  /** HTTP status of the last answer; absent when there was none. */
+  /** HTTP status of the last answer; absent when no answer came. */
   readonly status?: number;
-  /** Whether the same call may succeed later without anybody changing anything. */
+  /** Whether the same call may succeed later without any change. */
   readonly retryable: boolean;
   readonly outcome: DebateSpaceOutcome;
-  /** How many requests were made, the failed one included. */
+  /** How many requests were sent, including the failed one. */
   readonly attempts: number;
-  /** How long the service requests to wait (`Retry-After`), in milliseconds. */
+  /** How long to wait, in milliseconds: `Retry-After`, an hour at most, or the time until the next slot of the rate limit. */
   readonly retryAfterMs?: number;
   /**
-   * Whether another attempt may follow. `immediately`: it needs no delay, because it is not a repetition; `too-late`: the
-   * call has no time for a request. @internal
+   * Whether another attempt may follow. `immediately`: without a delay, because its access token is new; `too-late`: no time
+   * is left for a request. @internal
    */
   readonly repeat?: 'immediately' | 'later' | 'too-late';
-  /** The system's error code, or `TIMEOUT`, when there was no whole answer. @internal */
+  /** The system's error code, or `TIMEOUT`, when no complete answer came. @internal */
   readonly reason?: string;
 }
 
-/** The details of one attempt, which is one request unless it says otherwise, and is not repeated unless it says so. @internal */
+/** The details of one attempt. By default it is one request, and cannot be retried. @internal */
 export type AttemptDetails = Omit<RequestErrorDetails, 'attempts' | 'retryable'> &
   Partial<Pick<RequestErrorDetails, 'attempts' | 'retryable'>>;
 
 /**
- * A call to the service that failed. Holds no request, no response, no key, no token and no uid.
+ * A call to the service failed. The error holds no request, response, key, token or uid.
  *
  * @example
  * ```ts
@@ -174,7 +195,7 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
     Object.assign(this, { attempts: 1, retryable: details.repeat !== undefined, ...details });
   }
 
-  /** The same error, as the call ends with it. @internal */
+  /** Sets the details of the whole call. @internal */
   endedWith(changes: Partial<RequestErrorDetails>): this {
     return Object.assign(this, changes);
   }
@@ -184,7 +205,7 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
 export class InvalidUidError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
 }
-/** An argument – a page, a filter, a format, a row of a list of uids – is not usable. Nothing was sent. */
+/** An argument is invalid, such as a page, a filter, a format or a row of a list of uids. Nothing was sent. */
 export class InvalidArgumentError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_ARGUMENT';
 }
@@ -192,25 +213,26 @@ export class InvalidArgumentError extends DebateSpaceRequestError {
 export function invalidArgument(operation: DebateSpaceOperation, message: string): InvalidArgumentError {
   return new InvalidArgumentError(message, { operation, outcome: 'not-sent', attempts: 0 });
 }
-/** The API key, the secret key or the access token was not accepted. */
+/** The service did not accept the API key, the secret key or the access token (401; on the token route also 400 and 403). */
 export class AuthenticationError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_AUTHENTICATION';
 }
-/** The credentials are right, and not allowed to do this (403). */
+/** The credentials are right, but lack the permission (403). */
 export class PermissionError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_PERMISSION';
 }
-/** The user is not found (404 or 410). */
+/** The service does not find the user (404 or 410). */
 export class UserNotFoundError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_USER_NOT_FOUND';
 }
 /**
- * The service answered every attempt with 429 (too many requests); or the rate limit leaves no slot in time: `outcome` is then `not-sent`, and `retryAfterMs` says when a slot can come.
+ * The service answered every attempt with 429 (too many requests), or `http.rateLimit` leaves no slot in time: then `outcome` is
+ * `not-sent`, and `retryAfterMs` has the time until the next slot.
  */
 export class RateLimitedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_RATE_LIMITED';
 }
-/** The service understood the request and will not do it: another 4xx, or a 2xx with `success: false` or an `error`. */
+/** The service refused the request: another 4xx, or a 2xx with `success: false` or an `error`. */
 export class RefusedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_REFUSED';
 }
@@ -218,22 +240,22 @@ export class RefusedError extends DebateSpaceRequestError {
 export class UnavailableError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNAVAILABLE';
 }
-/** No connection, or it broke. The message has the system's error code, such as `ECONNREFUSED`. */
+/** The connection failed or broke. The message has the system's error code, such as `ECONNREFUSED`. */
 export class NetworkError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_NETWORK';
 }
-/** `http.timeoutMs` passed without a whole answer, or `http.totalTimeoutMs` over all attempts. */
+/** No complete answer came within `http.timeoutMs`, or within `http.totalTimeoutMs` over all attempts. */
 export class TimeoutError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_TIMEOUT';
 }
 /**
- * An answer that is not of the interface: a web page, whatever the status, a redirect, no JSON where it is needed; or a user
- * list that cannot be read to its end.
+ * The answer does not belong to the interface: a web page with any status, a redirect, or a body that must be JSON and is not;
+ * or the user list cannot be read to its end.
  */
 export class UnexpectedResponseError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE';
 }
-/** `findUser` has read `maxPages` pages of the user list without the user, and the list continues. */
+/** `findUser` has read `maxPages` pages of the user list without finding the user, and the list continues. */
 export class PageLimitError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_PAGE_LIMIT';
 }

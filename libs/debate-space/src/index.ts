@@ -63,7 +63,7 @@ export type { LogoutHistoryEntry, ParkedLogout } from './logout/logout-repositor
 export { memoryStorage } from './storage/memory-storage.js';
 export type { HostTransaction, StorageEngine, StorageWarning } from './storage/storage.js';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
-export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/find-orphans.js';
+export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/user-walks.js';
 export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/listed-users.js';
 export type { HttpAdapter } from './service/http/axios-sender.js';
 export {

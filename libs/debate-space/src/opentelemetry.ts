@@ -3,17 +3,17 @@ import type { DebateSpaceEvent } from './events.js';
 import type { DebateSpaceEvents } from './api/debate-space-events.js';
 import type { DebateSpaceOutbox } from './api/debate-space-outbox.js';
 
-/** What `observeDebateSpace` observes, and where it reports to. */
+/** Options of `observeDebateSpace`. */
 export interface DebateSpaceTelemetryOptions {
-  /** Of the application: `app.get(DebateSpaceEvents)`. */
+  /** The events of the application: `app.get(DebateSpaceEvents)`. */
   readonly events: DebateSpaceEvents;
-  /** Of the same application: `app.get(DebateSpaceOutbox)`. */
+  /** The outbox of the same application: `app.get(DebateSpaceOutbox)`. */
   readonly outbox: DebateSpaceOutbox;
-  /** Becomes the attribute `debate_space.application`; for several applications in one host. Default: `default`. */
+  /** The attribute `debate_space.application`, for several applications in one host. @defaultValue `'default'` */
   readonly application?: string;
-  /** Default: that of the global provider, under the name `nestjs-debate-space`. */
+  /** @defaultValue the meter `nestjs-debate-space` of the global provider */
   readonly meter?: Meter;
-  /** Default: that of the global provider, under the name `nestjs-debate-space`. */
+  /** @defaultValue the tracer `nestjs-debate-space` of the global provider */
   readonly tracer?: Tracer;
 }
 
@@ -28,19 +28,27 @@ const OUTCOMES = {
 type Attempted = Extract<DebateSpaceEvent, { tookMs: number }>;
 
 /**
- * Hands what happens on to OpenTelemetry: the counter `debate_space.logouts` by `outcome`, the histogram
- * `debate_space.logout.delay` (seconds from the end of a session to its delivery), the counter `debate_space.erasures` by `outcome`, the gauges
- * `debate_space.outbox.entries` by `state`, `debate_space.outbox.oldest_pending` (seconds), `debate_space.outbox.degraded`
- * and `debate_space.service.down` (0 or 1), and a span `debate_space.logout` for each attempt. Nothing of it holds
- * personal data.
- * @returns how to stop
+ * Reports to OpenTelemetry, without personal data:
+ *
+ * - counters: `debate_space.logouts` and `debate_space.erasures`, both by `outcome`
+ * - a histogram: `debate_space.logout.delay`, seconds from the end of a session to its delivery
+ * - gauges: `debate_space.outbox.entries` by `state`, `debate_space.outbox.oldest_pending` (seconds),
+ *   `debate_space.outbox.degraded` and `debate_space.service.down` (0 or 1)
+ * - a span `debate_space.logout` for each attempt
+ *
+ * @returns a function that stops the reports
+ *
+ * @example
+ * ```ts
+ * const stop = observeDebateSpace({ events: app.get(DebateSpaceEvents), outbox: app.get(DebateSpaceOutbox) });
+ * ```
  */
 export function observeDebateSpace(options: DebateSpaceTelemetryOptions): () => void {
   const { events, outbox, application = 'default' } = options;
   const { meter = metrics.getMeter(SCOPE), tracer = trace.getTracer(SCOPE) } = options;
   const attributes = { 'debate_space.application': application };
   const logouts = meter.createCounter('debate_space.logouts', {
-    description: 'Logouts, by what became of them',
+    description: 'Logouts by outcome',
   });
   const delay = meter.createHistogram('debate_space.logout.delay', {
     description: 'From the end of a session to its delivery',
@@ -48,7 +56,7 @@ export function observeDebateSpace(options: DebateSpaceTelemetryOptions): () => 
     advice: { explicitBucketBoundaries: [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300, 1800, 7200, 86_400] },
   });
   const erasures = meter.createCounter('debate_space.erasures', {
-    description: 'Erasures of users, by what became of them',
+    description: 'Erasures of users by outcome',
   });
   const subscription = events.events$.subscribe((event) => {
     if (event.type in OUTCOMES) {
@@ -72,7 +80,7 @@ function observeOutbox(
   attributes: Record<string, string>,
 ): () => void {
   const entries = meter.createObservableGauge('debate_space.outbox.entries', {
-    description: 'Logouts in the outbox',
+    description: 'Logouts that wait or are parked',
   });
   const oldest = meter.createObservableGauge('debate_space.outbox.oldest_pending', {
     description: 'How long the oldest logout has waited',
@@ -103,7 +111,7 @@ function erasureOutcome(event: DebateSpaceEvent): string | undefined {
   return event.type === 'erasure-parked' ? 'parked' : undefined;
 }
 
-/** After the fact: the span of an attempt that has just come to its end. */
+/** Creates the span of an attempt that has just ended. */
 function traceAttempt(tracer: Tracer, event: Attempted, attributes: Record<string, string>): void {
   const endTime = Date.now();
   const outcome = OUTCOMES[event.type];

@@ -1,36 +1,38 @@
-/** A value that cannot be a uid. */
+import { InvalidUidError, type DebateSpaceOperation } from './errors.js';
+
+/** A value that is refused as a uid. */
 export class RefusedUid {
-  /** @param problem the end of a sentence about the uid; it never repeats the value */
+  /** @param problem the predicate of “the uid …”, such as `is empty`; it never repeats the value */
   constructor(readonly problem: string) {}
 }
 
 /** Characters as JavaScript's `length` counts them: UTF-16 code units. */
 export const MAX_UID_LENGTH = 1_024;
 const TOO_LONG = new RefusedUid('is longer than 1,024 characters');
-/** Of JSON in which a host keeps its user. */
+/** The longest JSON of a user that is parsed. */
 const MAX_JSON_LENGTH = 64 * 1_024;
 
 const NO_VALUE = 'is the text of a missing value or of an object, such as undefined or [object Object]';
-/** The texts that JavaScript and JSON write for a missing value. Exactly so: people are called Null and True. */
+/** The texts that JavaScript and JSON write for a missing value. Case counts: people are called Null and True. */
 const NO_VALUES: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', 'true', 'false']);
-/** What JSON text is, by its first character. */
+/** The type of a JSON text by its first character. */
 const JSON_KINDS: Readonly<Record<string, string>> = {
   '{': 'object',
   '[': 'array',
   '"': 'string, with its quotes',
 };
-/** `[object Object]`, also with a prefix, and the source of a function that was not called. */
+/** `[object Object]`, also with a prefix, and the source of a function that the host forgot to call. */
 const OBJECT_OR_FUNCTION =
   /\[object \w+\]|^(?:async )?(?:function\b\*? ?)?[\w$]*\([^()]*\) ?(?:=>|\{)|^(?:async )?[\w$]+ => /;
-/** JSON with a prefix, cut off or URL-encoded, and what `util.inspect` prints. `{GUID}` and `[Team] Ann` do not match. */
+/** JSON with a prefix, cut off or URL-encoded, and the output of `util.inspect`. `{GUID}` and `[Team] Ann` do not match. */
 const PART_OF_RECORD =
   /\{\s*\\*["']|^\s*\[\s*\\*["']|^[\s[]*\{\s*[\w$.-]+\s*[:=]|%(?:7b|5b)(?:%20|\+)*%(?:22|7b)/i;
-/** Most uids. None of the checks for single characters is needed. */
+/** Most uids match this, and then skip the checks of single characters. */
 const PLAIN = /^[\w@+|:=-][\w@+|:=.-]*$/;
 
 /**
- * A uid that the host names, in a call or a list: text, a number or an ObjectId. An object, or JSON of one, is refused:
- * which of its fields is meant would be a guess, and an erasure cannot be undone.
+ * Reads a uid that the host names, in a call or a list: text, a number or an ObjectId. Refuses an object, or JSON of one:
+ * an erasure cannot be undone, and choosing one of its fields would be a guess.
  */
 export function namedUid(value: unknown): string | RefusedUid {
   const uid = ownUid(value);
@@ -41,12 +43,12 @@ export function namedUid(value: unknown): string | RefusedUid {
 }
 
 /**
- * The uid in what the host keeps as its user: the value itself, or the first of `uid`, `id`, `sub`, `userId` and `_id`
- * that is given. JSON text of an object or a string is read as what it was made of.
- * @returns `undefined` when there is no user, or no uid is found in it
+ * Finds the uid in the value that a session or a call has for its user: the value itself, or the first of `uid`, `id`,
+ * `sub`, `userId` and `_id` that has a value. JSON text of an object or a string is parsed first.
+ * @returns `undefined` when there is no user, or when the user has no uid
  */
 export function foundUid(user: unknown): string | RefusedUid | undefined {
-  if (user === undefined || user === null) return undefined; // most of the places where a session may have its user
+  if (user === undefined || user === null) return undefined; // the usual case: a session has its user in one of several places
   if (user instanceof RefusedUid) return user;
   if (typeof user === 'string' && user.length > MAX_JSON_LENGTH) return TOO_LONG;
   const json = typeof user === 'string' ? jsonIn(user) : undefined;
@@ -57,7 +59,18 @@ export function foundUid(user: unknown): string | RefusedUid | undefined {
   return ownUid(uid) ?? ownUid(id) ?? ownUid(sub) ?? ownUid(userId) ?? ownUid(_id);
 }
 
-/** Whether a proxy that decodes `%2F` could fold the text into another path. */
+/**
+ * The uid for a request to the service.
+ * @param uid the result of `namedUid` or `foundUid`
+ * @throws {@link InvalidUidError}
+ */
+export function acceptedUid(uid: string | RefusedUid, operation: DebateSpaceOperation): string {
+  if (typeof uid === 'string') return uid;
+  const message = `the uid ${uid.problem}; give the uid under which the user was registered in the service`;
+  throw new InvalidUidError(message, { operation, outcome: 'not-sent', attempts: 0 });
+}
+
+/** Whether the text has the segment `.` or `..`, which a proxy that decodes `%2F` could fold into another path. */
 export function hasDotSegment(text: string): boolean {
   return text.split(/[/\\]/).some((segment) => segment === '.' || segment === '..');
 }
@@ -70,15 +83,15 @@ function ownUid(value: unknown): string | RefusedUid | undefined {
     return new RefusedUid('is a number beyond 2^53 - 1, which JavaScript rounds: give it as text');
   if (Number.isFinite(value)) return new RefusedUid('is a number with a fraction: give it as text');
   if (typeof value !== 'object' || value === null) return undefined;
-  // MongoDB's ObjectId, of whichever version of its driver; a store that keeps BSON gives it back.
+  // MongoDB's ObjectId, of any version of its driver: stores that keep BSON return it.
   const { toHexString } = value as { toHexString?: unknown };
   const hex: unknown = typeof toHexString === 'function' ? Reflect.apply(toHexString, value, []) : undefined;
   return typeof hex === 'string' ? ownUid(hex) : undefined;
 }
 
-/** Decides most texts by their first character and `PLAIN`: this runs for each session that is loaded or saved. */
+/** Decides most texts by their first character and `PLAIN`, because it runs for each session that is loaded or saved. */
 function refusalOf(text: string): RefusedUid | undefined {
-  if (text.length > MAX_UID_LENGTH) return TOO_LONG; // first: the cost of every other check is bounded by it
+  if (text.length > MAX_UID_LENGTH) return TOO_LONG; // first, because it bounds the cost of all other checks
   if (isTokenOrBase64(text)) return new RefusedUid('is a token such as a JWT, or JSON in Base64');
   if (PLAIN.test(text)) return NO_VALUES.has(text) ? new RefusedUid(NO_VALUE) : undefined;
   const trimmed = text.trim();
@@ -86,7 +99,7 @@ function refusalOf(text: string): RefusedUid | undefined {
   const kind = JSON_KINDS[trimmed.charAt(0)];
   if (kind !== undefined && parsed(trimmed) !== undefined)
     return new RefusedUid(`is the text of a JSON ${kind}`);
-  if (PART_OF_RECORD.test(text)) return new RefusedUid('has a record or a part of one in it');
+  if (PART_OF_RECORD.test(text)) return new RefusedUid('contains a record or a part of one');
   // URL parsers fold `.` and `..` away, encoded or not: `DELETE /users/..` would be another resource. Inside a uid, some
   // proxies decode and fold them, too: `a%2F..%2Fb`.
   if (hasDotSegment(text)) return new RefusedUid('has a dot segment');
@@ -94,7 +107,7 @@ function refusalOf(text: string): RefusedUid | undefined {
   return text.isWellFormed() ? undefined : new RefusedUid('has a lone surrogate');
 }
 
-/** The value of JSON text that is an object or a string. */
+/** The parsed value of JSON text that is an object or a string. */
 function jsonIn(text: string): unknown {
   const first = text.charCodeAt(0);
   if (first > 0x22 && first < 0x7b) return undefined; // neither a quote, a brace nor a blank
@@ -103,11 +116,11 @@ function jsonIn(text: string): unknown {
 }
 
 /**
- * A JWS or JWE (RFC 7515, 7516) begins with the Base64 of a JSON object; so do other tokens and cookies. The quote: `e30`
- * and `W10`, which may well be uids, are the Base64 of `{}` and `[]`.
+ * A JWS or JWE (RFC 7515, 7516), like other tokens and cookies, begins with the Base64 of a JSON object. A quote is required,
+ * because `e30` and `W10`, the Base64 of `{}` and `[]`, may well be uids.
  */
 function isTokenOrBase64(text: string): boolean {
-  // `{` and a quote or a blank, `[` and one of these, a bracket or a digit: nothing that is hexadecimal.
+  // The Base64 of `{` before a quote or a blank, and of `[` before these, a bracket or a digit. Hexadecimal texts do not match.
   if (!/^(?:[Bb]earer )?(?:e[wy]|W[wyz13])/.test(text)) return false;
   const [part = ''] = text.slice(text.indexOf(' ') + 1).split('.', 1);
   const decoded = Buffer.from(part, 'base64').toString().trim();

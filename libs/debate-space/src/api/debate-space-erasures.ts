@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { namedUid } from '../uid-rule.js';
+import { acceptedUid, namedUid } from '../uid-rule.js';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
@@ -22,7 +22,6 @@ import type {
 import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
 import { finishedEvent } from '../erasure/erasure-status.js';
 import type { UsersApi } from '../service/calls/users-api.js';
-import { acceptedUid } from '../uid.js';
 
 /** Many users to be erased under one reference. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {

@@ -6,8 +6,7 @@ import type { Logouts } from '../logout/logouts.js';
 import type { JobLane } from '../jobs/job-lane.js';
 import type { OpenStorage, StorageEngine, StorageWarning } from '../storage/storage.js';
 import type { StorageWatch } from '../storage/storage-watch.js';
-import { acceptedUid } from '../uid.js';
-import { namedUid } from '../uid-rule.js';
+import { acceptedUid, namedUid } from '../uid-rule.js';
 
 /** How the logouts of this application stand. No personal data. */
 export interface OutboxStats extends LogoutCounts {

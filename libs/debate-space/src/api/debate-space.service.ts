@@ -1,15 +1,14 @@
-import { foundUid, namedUid } from '../uid-rule.js';
+import { acceptedUid, foundUid, namedUid } from '../uid-rule.js';
 import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import { invalidArgument } from '../errors.js';
-import { acceptedUid } from '../uid.js';
 import {
   findOrphans,
+  MAX_FIND_PAGES,
   type FindAccounts,
   type OrphanedUser,
   type OrphansOptions,
-} from '../service/calls/find-orphans.js';
+} from '../service/calls/user-walks.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
-import { MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
 import type { UsersApi } from '../service/calls/users-api.js';
 import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/calls/listed-users.js';
 

@@ -57,18 +57,19 @@ export type NamedRequest = Pick<Reference, 'reference' | 'mode'> & {
 
 /** The erasures of an application in its storage. Nobody else reads or writes their rows. */
 export class ErasureRepository {
-  readonly #storage: Storage;
   readonly #marks: ErasureMarks;
-  readonly #overdueAfterMs: number;
   readonly #listeners = new Set<() => void>();
   /** The last reference that was verified. */
   #verified: Reference | undefined;
 
   /** @param overdueAfterMs the age at which a reference that is not finished is overdue, in milliseconds */
-  constructor(storage: Storage, keyring: Keyring, emit: Emit, overdueAfterMs: number) {
-    this.#storage = storage;
+  constructor(
+    private readonly storage: Storage,
+    keyring: Keyring,
+    emit: Emit,
+    private readonly overdueAfterMs: number,
+  ) {
     this.#marks = new ErasureMarks(keyring, emit);
-    this.#overdueAfterMs = overdueAfterMs;
   }
 
   /** Calls `listener` after each change by this process. @returns how to stop */
@@ -88,10 +89,10 @@ export class ErasureRepository {
    * @throws {@link InvalidArgumentError} when the storage has no transactions of the host's
    */
   within(transaction: HostTransaction | undefined): ErasureRequests {
-    if (transaction === undefined) return this.#storage;
+    if (transaction === undefined) return this.storage;
     if (typeof (transaction as Partial<HostTransaction> | null)?.query !== 'function')
       throw invalidArgument('requestErasure', `transaction ${NO_QUERY}`);
-    const requests = this.#storage.within?.(transaction);
+    const requests = this.storage.within?.(transaction);
     if (!requests) throw invalidArgument('requestErasure', `transaction: ${NO_TRANSACTIONS}`);
     return requests;
   }
@@ -131,7 +132,7 @@ export class ErasureRepository {
   /** The unfinished erasures of these users, under all storage keys. @param requests see {@link within} */
   async openErasures(
     uids: readonly string[],
-    requests: ErasureRequests = this.#storage,
+    requests: ErasureRequests = this.storage,
   ): Promise<readonly OpenErasure[]> {
     const uidOf = new Map(uids.flatMap((uid) => this.#marks.subjectsOf(uid).map((hash) => [hash, uid])));
     const subjects = [...uidOf.keys()];
@@ -168,7 +169,7 @@ export class ErasureRepository {
 
   /** Immediately before the request is sent. @returns `false` if nothing may be sent: it was paused or canceled since */
   markSending(claim: Claim): Promise<boolean> {
-    return this.#storage.markSending(claim, this.#marks.uncertain(claim));
+    return this.storage.markSending(claim, this.#marks.uncertain(claim));
   }
 
   /** Ends an erasure with its receipt. */
@@ -188,23 +189,23 @@ export class ErasureRepository {
       ...{ requestedAt, doneAt: Date.now(), attempts, ...end },
       ...(job.uncertain !== undefined && !isDone && { uncertain: true }),
     });
-    return this.#storage.finishErasure(job, end.outcome, attempts, receipt);
+    return this.storage.finishErasure(job, end.outcome, attempts, receipt);
   }
 
   /** Makes a claimed user due later. */
-  retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    return this.#storage.retry(claim, delayMs, progress);
+  postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
+    return this.storage.retry(claim, delayMs, progress);
   }
 
   /** Does not try a claimed user again until somebody retries the reference. */
   async park(claim: Claim, hint: string, progress: Progress): Promise<void> {
-    await this.#storage.park(claim, hint, progress);
+    await this.storage.park(claim, hint, progress);
     this.changed();
   }
 
   /** Makes a claimed user due immediately, as if nothing had been tried. */
   giveBack(claim: Claim): Promise<void> {
-    return this.#storage.giveBack([claim]);
+    return this.storage.giveBack([claim]);
   }
 
   /** The mark of an attempt that may have erased the user although no answer came. */
@@ -221,7 +222,7 @@ export class ErasureRepository {
       if (found.finishedAt !== undefined || found.paused === paused) return false;
       if (!this.#marks.isUsable(found)) return false;
       const mark = this.#marks.markAfter(found, { paused });
-      if (!(await this.#storage.setPaused(found, paused, mark))) continue;
+      if (!(await this.storage.setPaused(found, paused, mark))) continue;
       this.changed();
       return true;
     }
@@ -230,7 +231,7 @@ export class ErasureRepository {
 
   /** Makes the parked users due again. */
   async retryParked(reference: string): Promise<void> {
-    while ((await this.#storage.retryErasures(reference)) > 0);
+    while ((await this.storage.retryErasures(reference)) > 0);
     this.changed();
   }
 
@@ -242,7 +243,7 @@ export class ErasureRepository {
     for (;;) {
       const found = await this.#found(reference);
       const mark = this.#marks.markAfter(found, { canceled: true, paused: false });
-      const { more, uncertain, finished } = await this.#storage.cancelErasures(found, mark);
+      const { more, uncertain, finished } = await this.storage.cancelErasures(found, mark);
       const ended = [{ finished }];
       for (const job of uncertain)
         ended.push(await this.#finish(job, found, { outcome: 'canceled', loggedOut: false }, job.attempts));
@@ -257,12 +258,12 @@ export class ErasureRepository {
 
   /** Unfinished references that have passed one of these ages, each once for each age over all processes. */
   claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
-    return this.#storage.claimOverdue(agesMs);
+    return this.storage.claimOverdue(agesMs);
   }
 
   /** Verifies some of the references, the newest first, and continues with the next call. */
   async verifySome(): Promise<void> {
-    const page = await this.#storage.references(PER_PAGE, this.#verified);
+    const page = await this.storage.references(PER_PAGE, this.#verified);
     for (const found of page) this.#marks.isUsable(found);
     this.#verified = page.length === PER_PAGE ? page.at(-1) : undefined;
   }
@@ -275,9 +276,9 @@ export class ErasureRepository {
   /** The erasures that somebody should look at; `undefined` when the storage does not answer. Never rejects. */
   async problems(): Promise<ErasureProblems | undefined> {
     try {
-      const { parked, oldestAt = Infinity } = await this.#storage.counts('erasure');
+      const { parked, oldestAt = Infinity } = await this.storage.counts('erasure');
       const ageMs = Date.now() - oldestAt;
-      return { parked, overdueMs: ageMs > this.#overdueAfterMs ? ageMs : undefined };
+      return { parked, overdueMs: ageMs > this.overdueAfterMs ? ageMs : undefined };
     } catch {
       return undefined; // the outbox reports a storage that cannot be reached
     }
@@ -289,13 +290,13 @@ export class ErasureRepository {
    * @param requests see {@link within}
    * @throws {@link ErasureError} when there is no such reference
    */
-  async status(reference: string, requests: ErasureRequests = this.#storage): Promise<ErasureStatus> {
+  async status(reference: string, requests: ErasureRequests = this.storage): Promise<ErasureStatus> {
     const found = await this.#found(reference, requests);
     const retrying = found.paused || !found.retrying ? undefined : retryingOf(found.retrying);
     return { ...this.#statusOf(found), ...(retrying && { retrying }) };
   }
 
-  async #found(reference: string, requests: ErasureRequests = this.#storage): Promise<ReferenceStatus> {
+  async #found(reference: string, requests: ErasureRequests = this.storage): Promise<ReferenceStatus> {
     const found = isReference(reference) ? await requests.reference(reference) : undefined;
     if (found) return found;
     throw new ErasureError(
@@ -307,27 +308,27 @@ export class ErasureRepository {
   async *list(): AsyncGenerator<ErasureStatus> {
     let page: readonly ReferenceStatus[] = [];
     do {
-      page = await this.#storage.references(PER_PAGE, page.at(-1));
+      page = await this.storage.references(PER_PAGE, page.at(-1));
       for (const found of page) yield this.#statusOf(found);
     } while (page.length === PER_PAGE);
   }
 
   #statusOf(found: ReferenceStatus): ErasureStatus {
-    const isOverdue = Date.now() - found.requestedAt > this.#overdueAfterMs;
+    const isOverdue = Date.now() - found.requestedAt > this.overdueAfterMs;
     return statusOf({ ...found, isGenuine: this.#marks.isUsable(found), isOverdue });
   }
 
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
     let page: readonly Erasure[] = [];
     do {
-      page = await this.#storage.receipts(reference, PER_PAGE, page.at(-1)?.job.id);
+      page = await this.storage.receipts(reference, PER_PAGE, page.at(-1)?.job.id);
       for (const erasure of page) yield this.#marks.receiptOf(erasure);
     } while (page.length === PER_PAGE);
   }
 
   /** Under all storage keys. */
   async *receiptsOf(uid: string): AsyncGenerator<ErasureReceipt> {
-    const erasures = await this.#storage.erasuresOf(this.#marks.subjectsOf(uid), 'done');
+    const erasures = await this.storage.erasuresOf(this.#marks.subjectsOf(uid), 'done');
     for (const erasure of erasures) yield this.#marks.receiptOf(erasure);
   }
 }

@@ -145,7 +145,7 @@ export class ErasureWorker implements JobWork {
 
   /** @returns `delayMs` */
   async #postpone(claim: Claim, delayMs: number, progress: Progress): Promise<number> {
-    await this.repository.retry(claim, delayMs, progress);
+    await this.repository.postpone(claim, delayMs, progress);
     return delayMs;
   }
 

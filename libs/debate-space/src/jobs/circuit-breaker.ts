@@ -10,7 +10,9 @@ const REMEMBERED = 20;
  * five failures in a row, or when most of the last twenty requests failed; a success closes it.
  */
 export class CircuitBreaker {
-  #nextRequestAt = 0;
+  /** When the next probe may be sent. */
+  #probeAt = 0;
+  #restsUntil = 0;
   #failuresInARow = 0;
   /** Of each of the last requests while closed: whether it failed. */
   #recent: boolean[] = [];
@@ -29,7 +31,7 @@ export class CircuitBreaker {
 
   /** Milliseconds until a request may be sent; 0 or less: now. */
   get waitMs(): number {
-    return this.#nextRequestAt - performance.now();
+    return Math.max(this.#probeAt, this.#restsUntil) - performance.now();
   }
 
   get isOpen(): boolean {
@@ -43,7 +45,7 @@ export class CircuitBreaker {
 
   /** Holds requests back for `ms`: the service is up, and wants fewer requests. */
   rest(ms: number): void {
-    this.#nextRequestAt = Math.max(this.#nextRequestAt, performance.now() + ms);
+    this.#restsUntil = Math.max(this.#restsUntil, performance.now() + ms);
   }
 
   /**
@@ -64,7 +66,7 @@ export class CircuitBreaker {
     }
     this.#failedProbes = 0;
     this.#recent = [];
-    this.#nextRequestAt = 0;
+    this.#probeAt = 0;
     this.onChange('closed', cause);
   }
 
@@ -78,14 +80,14 @@ export class CircuitBreaker {
   }
 
   #probeFailed(): void {
-    if (this.waitMs > 0) return; // sent before the breaker opened
+    if (performance.now() < this.#probeAt) return; // sent before the breaker opened
     this.#waitForProbe();
   }
 
   #waitForProbe(): void {
     this.#failedProbes += 1;
     const ms = fullJitter(this.#failedProbes, FIRST_PROBE_MS, MAX_PROBE_MS);
-    this.#nextRequestAt = performance.now() + Math.max(MIN_PROBE_MS, ms);
+    this.#probeAt = performance.now() + Math.max(MIN_PROBE_MS, ms);
   }
 
   #remember(failed: boolean): void {

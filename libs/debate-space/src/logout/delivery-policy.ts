@@ -1,12 +1,7 @@
 import { fullJitter } from '../jobs/circuit-breaker.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
-import {
-  meaningOf,
-  NOT_FOUND,
-  statusText,
-  type Contradiction,
-  type Verdict,
-} from '../service/http/status-table.js';
+import type { Contradiction } from '../service/http/body.js';
+import { meaningOf, NOT_FOUND, statusText, type Verdict } from '../service/http/status-table.js';
 import type { Claim } from '../storage/storage.js';
 
 /** The result of one attempt at delivery. */

@@ -26,19 +26,20 @@ const typesOf = (): string[] => events.map(({ type }) => type);
 /** Stores a logout of alice, and makes one attempt at it for each answer. */
 async function deliver(answers: DeliveryAnswer[], isGuest = false): Promise<LogoutDelivery> {
   const emit = (event: DebateSpaceEvent): void => void events.push(event);
-  const delivery = new LogoutDelivery({
+  const delivery = new LogoutDelivery(storage, logouts, {
     breaker: new CircuitBreaker(4, serviceEvents(emit)),
     sender: { send: () => Promise.resolve(answers.shift() ?? {}) },
     giveUpAfterMs: HOUR,
     emit,
     isGuest,
+    pause: { unavailableMs: 0 },
   });
   jest.spyOn(Math, 'random').mockReturnValue(0); // retries are due at once
   const id = `${String(Date.now()).padStart(15, '0')}-a`;
   await storage.addLogouts([logouts.rowOf({ id, uid: 'alice', reason: 'destroyed', endedAt: Date.now() })]);
   for (let left = answers.length; left > 0; left -= 1) {
     const { claims } = await storage.claim('logout', 10);
-    for (const claim of claims) await delivery.execute(logouts, claim);
+    for (const claim of claims) await delivery.execute(claim);
   }
   jest.restoreAllMocks();
   return delivery;
@@ -114,7 +115,7 @@ describe('a guest, which has none of the options of the app', () => {
 describe('a service', () => {
   it('that requests a pause gets no logout from any process until then', async () => {
     const delivery = await deliver([{ status: 429, retryAfterMs: HOUR }]);
-    expect(delivery.pauseMs()).toBeGreaterThan(HOUR / 2);
+    expect(delivery.breaker.waitMs).toBeGreaterThan(HOUR / 2);
     const { claims, nextMs } = await storage.claim('logout', 1);
     expect(claims).toEqual([]);
     expect(nextMs).toBeGreaterThan(HOUR / 2);

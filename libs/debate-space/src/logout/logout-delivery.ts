@@ -1,8 +1,9 @@
 import { Containment, faultsTo } from '../async/containment.js';
-import type { Emit } from '../events.js';
+import type { AttemptEvent, Emit } from '../events.js';
 import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import type { JobWork } from '../jobs/job-lane.js';
 import type { ServicePause } from '../service/http/service-pause.js';
-import type { Claim } from '../storage/storage.js';
+import type { Claim, Progress } from '../storage/storage.js';
 import { causeOf, decide, seemsDown } from './delivery-policy.js';
 import type { LogoutRepository } from './logout-repository.js';
 import type { LogoutSender } from './logout-sender.js';
@@ -28,36 +29,43 @@ export interface DeliveryParts {
   /** Whether this process has no options of the app, and so must not give up its logouts: see {@link Guest}. */
   readonly isGuest: boolean;
   readonly emit: Emit;
-  readonly pause?: Pick<ServicePause, 'unavailableMs'>;
+  readonly pause: Pick<ServicePause, 'unavailableMs'>;
 }
 
-/** Delivers logouts: sends one, and records what the policy makes of the answer. */
-export class LogoutDelivery {
+/** Logouts as jobs: sends one, and records what the policy makes of the answer. */
+export class LogoutDelivery implements JobWork {
+  readonly kind = 'logout';
+  /** With more at a time, Postgres delivers several times as many. */
+  readonly batch = 32;
   readonly breaker: CircuitBreaker;
-  readonly #parts: DeliveryParts;
   readonly #containment: Containment;
-  #pausedUntil = 0;
 
-  constructor(parts: DeliveryParts) {
+  /**
+   * @param storage where the lane claims
+   * @param logouts the logouts of this storage
+   * @param parts the same for all storages
+   */
+  constructor(
+    readonly storage: JobWork['storage'],
+    private readonly logouts: LogoutRepository,
+    private readonly parts: DeliveryParts,
+  ) {
     this.breaker = parts.breaker;
-    this.#parts = parts;
     this.#containment = new Containment(faultsTo(parts.emit));
   }
 
-  /** How long nothing may be sent, in milliseconds. */
   pauseMs(): number {
-    return Math.max(this.#parts.pause?.unavailableMs ?? 0, this.#pausedUntil - performance.now());
+    return this.parts.pause.unavailableMs;
   }
 
-  /**
-   * Sends one logout.
-   * @param logouts where the claim comes from
-   * @returns milliseconds until it is due again; `undefined` when it is not
-   */
-  async execute(logouts: LogoutRepository, claim: Claim): Promise<number | undefined> {
-    const { sender, giveUpAfterMs, isGuest, emit } = this.#parts;
+  async execute(claim: Claim): Promise<number | undefined> {
+    const { logouts } = this;
+    const { sender, giveUpAfterMs, isGuest, emit } = this.parts;
     const entry = logouts.entryOf(claim);
-    if (!entry) return this.#unreadable(logouts, claim);
+    if (!entry) {
+      const about = { id: claim.id, uid: '', attempts: claim.attempts, tookMs: 0 };
+      return this.#park(claim, { ...claim, cause: 'unreadable' }, about, UNREADABLE_HINT);
+    }
     const startedAt = performance.now();
     const answer = await sender.send(entry);
     if (answer.aborted) {
@@ -74,47 +82,39 @@ export class LogoutDelivery {
       emit({ type: 'logout-delivered', ...about, delayMs: Date.now() - entry.endedAt });
       return undefined;
     }
-    if (decision.pauseMs > 0) await this.#pause(logouts, decision.pauseMs);
+    if (decision.pauseMs > 0) await this.#pause(decision.pauseMs);
     // Keys and claims of a guest may be wrong: its refusals do not count.
     const rejections = isGuest ? claim.rejections : decision.rejections;
-    const progress = {
-      attempts,
-      failures: claim.failures + 1,
-      rejections,
-      uncertain: claim.uncertain,
-      cause,
-    };
-    if (decision.action === 'park' && !isGuest) {
-      await logouts.park(claim, decision.hint, progress);
-      emit({ type: 'logout-parked', ...about, cause, hint: decision.hint });
-      return undefined;
-    }
-    const { delayMs, hint } =
-      decision.action === 'park'
-        ? { ...decision, delayMs: LEFT_TO_THE_APP_MS }
-        : { ...decision, hint: undefined };
-    await logouts.postpone(claim, delayMs, progress);
-    emit({ type: 'logout-retrying', ...about, cause, delayMs, ...(hint !== undefined && { hint }) });
-    return delayMs;
+    const { failures, uncertain } = claim;
+    const progress = { attempts, failures: failures + 1, rejections, uncertain, cause };
+    if (decision.action === 'park') return this.#park(claim, progress, about, decision.hint);
+    await logouts.postpone(claim, decision.delayMs, progress);
+    emit({ type: 'logout-retrying', ...about, cause, delayMs: decision.delayMs });
+    return decision.delayMs;
   }
 
-  async #unreadable(logouts: LogoutRepository, claim: Claim): Promise<number | undefined> {
-    const { isGuest, emit } = this.#parts;
-    const { id, attempts } = claim;
-    const about = { id, uid: '', attempts, tookMs: 0, cause: 'unreadable' };
+  /** A guest leaves it to the app, which may have other options and keys. */
+  async #park(
+    claim: Claim,
+    progress: Progress,
+    about: AttemptEvent,
+    hint: string,
+  ): Promise<number | undefined> {
+    const { isGuest, emit } = this.parts;
+    const { cause = '' } = progress;
     if (isGuest) {
-      await logouts.postpone(claim, LEFT_TO_THE_APP_MS, claim);
-      emit({ type: 'logout-retrying', ...about, delayMs: LEFT_TO_THE_APP_MS, hint: UNREADABLE_HINT });
+      await this.logouts.postpone(claim, LEFT_TO_THE_APP_MS, progress);
+      emit({ type: 'logout-retrying', ...about, cause, delayMs: LEFT_TO_THE_APP_MS, hint });
       return LEFT_TO_THE_APP_MS;
     }
-    await logouts.park(claim, UNREADABLE_HINT, { ...claim, cause: 'unreadable' });
-    emit({ type: 'logout-parked', ...about, hint: UNREADABLE_HINT });
+    await this.logouts.park(claim, hint, progress);
+    emit({ type: 'logout-parked', ...about, cause, hint });
     return undefined;
   }
 
   /** Stops this process, and others by the storage. The result of the attempt is recorded even when the pause is not. */
-  async #pause(logouts: LogoutRepository, ms: number): Promise<void> {
-    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
-    await this.#containment.run<unknown>('outbox', () => logouts.pause(ms), undefined);
+  async #pause(ms: number): Promise<void> {
+    this.breaker.rest(ms);
+    await this.#containment.run<unknown>('outbox', () => this.logouts.pause(ms), undefined);
   }
 }

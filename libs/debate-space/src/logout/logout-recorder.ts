@@ -37,19 +37,16 @@ const LATE = 'it did not answer in time';
 
 /** Stores the logouts of sessions that have ended. Only `request` rejects. */
 export class LogoutRecorder {
-  readonly #parts: RecorderParts;
   #isClosed = false;
 
-  constructor(parts: RecorderParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: RecorderParts) {}
 
   /**
    * Stores the logout of a session that has ended, at the latest after `storageTimeoutMs` in memory.
    * @param sid of a session that may be registered as a live one
    */
   async record({ uid: reported, reason, endedAt }: SessionEnd, sid?: string): Promise<void> {
-    const { liveSessions, emit } = this.#parts;
+    const { liveSessions, emit } = this.parts;
     const uid = namedUid(reported);
     if (typeof uid !== 'string') {
       emit({ type: 'fault', where: `the uid ${uid.problem}`, error: 'InvalidUidError' });
@@ -58,15 +55,15 @@ export class LogoutRecorder {
     const entry = newEntry(uid, reason, endedAt.getTime());
     if (!liveSessions || sid === undefined) {
       this.#announce(entry); // before a lane can have delivered it
-      await this.#store(entry);
-    } else if (await this.#storeEnd(entry, liveSessions.end(sid, reported, this.#rowOf(entry)))) {
+      await this.#add(entry);
+    } else if (await this.#store(entry, () => liveSessions.end(sid, reported, this.#rowOf(entry)))) {
       this.#announce(entry);
     }
   }
 
   /** The end of a session that a sweep has found. Rejects when the storage is away: the sweep finds the session again. */
   async recordExpired(session: DueSession, uid: string): Promise<void> {
-    const { liveSessions, lanes } = this.#parts;
+    const { liveSessions, lanes } = this.parts;
     const entry = newEntry(uid, 'expired', Date.now());
     if (!(await liveSessions?.endExpired(session, this.#rowOf(entry)))) return;
     lanes.stored.wake();
@@ -80,7 +77,7 @@ export class LogoutRecorder {
       throw new AbortedError('the app is shutting down', details);
     }
     const entry = newEntry(uid, 'requested', Date.now());
-    await this.#store(entry);
+    await this.#add(entry);
     this.#announce(entry);
   }
 
@@ -89,56 +86,49 @@ export class LogoutRecorder {
     this.#isClosed = true;
   }
 
-  async #store(entry: LogoutEntry): Promise<void> {
-    const { logouts, lanes, watch, storageTimeoutMs } = this.#parts;
-    const { stored, memory } = logouts;
-    if (!memory) {
-      await stored.add(entry);
-      lanes.stored.wake();
-    } else if (watch.isAway) {
-      // The watch looks whether the storage answers again: no request of the host waits for that.
-      await this.#keep(entry);
-    } else {
-      const late = new AbortController();
-      const added = await withTimeout(
-        stored.add(entry, late.signal).catch(problemOf),
-        storageTimeoutMs,
-        LATE,
-      );
-      if (added === undefined) {
-        lanes.stored.wake();
-      } else {
-        late.abort(); // or the logout would be delivered from the storage as well
-        await this.#keep(entry, added);
-      }
-    }
+  async #add(entry: LogoutEntry): Promise<void> {
+    const { logouts, watch } = this.parts;
+    // The watch looks whether the storage answers again: no request of the host waits for that.
+    if (logouts.memory && watch.isAway) return this.#keep(entry);
+    await this.#store(entry, async (late) => {
+      await logouts.stored.add(entry, late);
+      return true;
+    });
   }
 
-  /** @returns whether this process is the one that reports the end */
-  async #storeEnd(entry: LogoutEntry, ending: Promise<boolean>): Promise<boolean> {
-    const { logouts, lanes, storageTimeoutMs } = this.#parts;
+  /**
+   * @param write stores it; its signal is aborted when the logout has gone to memory, or it would be delivered twice
+   * @returns whether this process is the one that reports the end
+   */
+  async #store(entry: LogoutEntry, write: (late: AbortSignal) => Promise<boolean>): Promise<boolean> {
+    const { logouts, lanes, storageTimeoutMs } = this.parts;
+    const late = new AbortController();
+    const writing = write(late.signal);
     const isFirst = logouts.memory
-      ? await withTimeout(ending.catch(problemOf), storageTimeoutMs, LATE)
-      : await ending;
+      ? await withTimeout(writing.catch(problemOf), storageTimeoutMs, LATE)
+      : await writing;
     if (isFirst === true) lanes.stored.wake();
-    if (typeof isFirst === 'string') await this.#keep(entry, isFirst);
+    if (typeof isFirst === 'string') {
+      late.abort();
+      await this.#keep(entry, isFirst);
+    }
     return isFirst !== false;
   }
 
   /** Keeps a logout in memory. @param problem why the storage has not taken it */
   async #keep(entry: LogoutEntry, problem?: string): Promise<void> {
-    const { logouts, lanes, watch } = this.#parts;
+    const { logouts, lanes, watch } = this.parts;
     await logouts.memory?.add(entry);
     lanes.memory?.wake();
     if (problem !== undefined) watch.degrade(problem);
   }
 
   #rowOf(entry: LogoutEntry): NewLogout {
-    return this.#parts.logouts.stored.rowOf(entry);
+    return this.parts.logouts.stored.rowOf(entry);
   }
 
   #announce({ id, uid, reason }: LogoutEntry): void {
-    this.#parts.emit({ type: 'session-ended', id, uid, reason });
+    this.parts.emit({ type: 'session-ended', id, uid, reason });
   }
 }
 

@@ -64,91 +64,87 @@ const isOutcome = (text = ''): text is keyof typeof OUTCOMES => text in OUTCOMES
 
 /** The logouts of an application in a storage, with their uids sealed. */
 export class LogoutRepository {
-  readonly #storage: Storage;
-  readonly #keyring: Keyring;
-  readonly #historyRetentionMs: number;
-
-  constructor(storage: Storage, keyring: Keyring, historyRetentionMs: number) {
-    this.#storage = storage;
-    this.#keyring = keyring;
-    this.#historyRetentionMs = historyRetentionMs;
-  }
+  constructor(
+    private readonly storage: Storage,
+    private readonly keyring: Keyring,
+    private readonly historyRetentionMs: number,
+  ) {}
 
   /**
    * Durable when it resolves.
    * @param late when it is aborted before the logout has left for the database, the logout is withdrawn, and the call rejects
    */
   add(entry: LogoutEntry, late?: AbortSignal): Promise<void> {
-    return this.#storage.addLogouts([this.rowOf(entry)], late);
+    return this.storage.addLogouts([this.rowOf(entry)], late);
   }
 
   /** Ends a delivered logout. */
   finish(claim: Claim, attempts: number): Promise<void> {
-    return this.#storage.finishLogout(claim, attempts);
+    return this.storage.finishLogout(claim, attempts);
   }
 
   /** Makes a claimed logout due immediately, as if it had not been tried. */
   giveBack(claim: Claim): Promise<void> {
-    return this.#storage.giveBack([claim]);
+    return this.storage.giveBack([claim]);
   }
 
   /** Makes a claimed logout due later. */
   postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    return this.#storage.retry(claim, delayMs, progress);
+    return this.storage.retry(claim, delayMs, progress);
   }
 
   /** Does not send a claimed logout until somebody retries it. */
   park(claim: Claim, hint: string, progress: Progress): Promise<void> {
-    return this.#storage.park(claim, hint, progress);
+    return this.storage.park(claim, hint, progress);
   }
 
   /** No process claims a logout for `ms`. */
   pause(ms: number): Promise<void> {
-    return this.#storage.pause('logout', ms);
+    return this.storage.pause('logout', ms);
   }
 
   /** Makes a parked logout due now. @returns whether there was one */
   retry(id: string): Promise<boolean> {
-    return this.#storage.retryLogout(id);
+    return this.storage.retryLogout(id);
   }
 
   /** Ends a parked logout. @returns whether there was one */
   discard(id: string): Promise<boolean> {
-    return this.#storage.discardLogout(id);
+    return this.storage.discardLogout(id);
   }
 
   /** Every logout that waits or is parked, however many: for a repository in memory. */
   async open(): Promise<readonly LogoutEntry[]> {
     const jobs = await Promise.all([
-      this.#storage.listLogouts('waiting', Infinity),
-      this.#storage.listLogouts('parked', Infinity),
+      this.storage.listLogouts('waiting', Infinity),
+      this.storage.listLogouts('parked', Infinity),
     ]);
     return jobs.flat().flatMap((job) => this.entryOf(job) ?? []);
   }
 
   /** The row of a logout, which the storage takes. */
   rowOf({ id, uid, reason }: LogoutEntry): NewLogout {
-    const subject = this.#keyring.hash('logout', uid);
-    return { id, subject, sealed: this.#keyring.seal(uid, 'logout', id, subject, reason), details: reason };
+    const subject = this.keyring.hash('logout', uid);
+    return { id, subject, sealed: this.keyring.seal(uid, 'logout', id, subject, reason), details: reason };
   }
 
   /** @returns `undefined` when no storage key opens the uid, or when somebody without a key has changed the row */
   entryOf({ id, subject, sealed, details }: Job): LogoutEntry | undefined {
     const uid =
-      this.#keyring.open(sealed, 'logout', id, subject, details) ??
-      this.#keyring.openFormer(sealed, 'logout', id, subject, undefined);
+      this.keyring.open(sealed, 'logout', id, subject, details) ??
+      this.keyring.openFormer(sealed, 'logout', id, subject, undefined);
     return uid === undefined ? undefined : { id, uid, reason: details as EndReason, endedAt: endedAtOf(id) };
   }
 
   async counts(): Promise<LogoutCounts> {
-    const { waiting, parked, oldestAt } = await this.#storage.counts('logout');
+    const { waiting, parked, oldestAt } = await this.storage.counts('logout');
     const oldest = oldestAt !== undefined && { oldestPendingMs: Math.max(0, Date.now() - oldestAt) };
     return { pending: waiting, parked, ...oldest };
   }
 
   /** The longest parked first. */
   async parked(limit: number, skip: number): Promise<readonly ParkedLogout[]> {
-    const jobs = await this.#storage.listLogouts('parked', limit, skip);
+    const jobs = await this.storage.listLogouts('parked', limit, skip);
     return jobs.map((job) => ({
       ...endOf(job),
       uid: this.entryOf(job)?.uid ?? '',
@@ -161,19 +157,19 @@ export class LogoutRepository {
 
   /** The logouts of a user with their states, the earliest end first. */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
-    const jobs = await this.#storage.logoutsOf(this.#subjectsOf(uid));
-    const since = Date.now() - this.#historyRetentionMs;
+    const jobs = await this.storage.logoutsOf(this.#subjectsOf(uid));
+    const since = Date.now() - this.historyRetentionMs;
     const kept = jobs.filter(({ state, endedAt = 0 }) => state !== 'done' || endedAt > since);
     return kept.map(historyEntry);
   }
 
   /** Ends all waiting and parked logouts of a user who is erased. */
   async forget(uid: string): Promise<void> {
-    await this.#storage.supersedeLogouts(this.#subjectsOf(uid));
+    await this.storage.supersedeLogouts(this.#subjectsOf(uid));
   }
 
   #subjectsOf(uid: string): readonly string[] {
-    return [...this.#keyring.hashes('logout', uid), ...this.#keyring.formerHashes(uid)];
+    return [...this.keyring.hashes('logout', uid), ...this.keyring.formerHashes(uid)];
   }
 }
 

@@ -8,14 +8,11 @@ import type {
 
 /** The logouts of an application: in its storage, and in memory while the storage does not take them. */
 export class Logouts {
-  readonly stored: LogoutRepository;
-  /** Absent when the storage is memory itself. */
-  readonly memory: LogoutRepository | undefined;
-
-  constructor(stored: LogoutRepository, memory: LogoutRepository | undefined) {
-    this.stored = stored;
-    this.memory = memory;
-  }
+  /** @param memory absent when the storage is memory itself */
+  constructor(
+    readonly stored: LogoutRepository,
+    readonly memory: LogoutRepository | undefined,
+  ) {}
 
   async counts(): Promise<LogoutCounts> {
     const [stored, memory] = await Promise.all([this.stored.counts(), this.memoryCounts()]);

@@ -4,18 +4,17 @@ import type { LoggerService } from '@nestjs/common';
 import { Subject } from 'rxjs';
 import { DebateSpaceOptionsError, StorageError, type OptionProblem } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
-import { optionProblem } from '../options/option-problem.js';
 import { SecretKeyError, Secret, type SecretSource } from '../secrets/secret.js';
 import { Keyring } from '../secrets/keyring.js';
 import { LateStorage } from '../storage/late-storage.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import type { OpenStorage, Storage, StorageEngine } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
-import type { ResolvedOptions } from './resolve-options.js';
+import { optionProblem, type ResolvedOptions } from './resolve-options.js';
 
 /** The parts that all providers of one application share. */
 export class Application {
-  /** Its signal breaks off what waits for the service. */
+  /** Aborts the calls that wait for the service. */
   readonly shutdown = new AbortController();
   readonly events = new Subject<DebateSpaceEvent>();
   readonly emit: Emit = this.events.next.bind(this.events);
@@ -26,14 +25,14 @@ export class Application {
   private constructor(
     readonly options: ResolvedOptions,
     readonly logger: LoggerService,
-    /** The value of `secretKey` at boot: a function may return another one later. */
+    /** The secret key at boot. A function may return another one later. */
     readonly bootSecretKey: Secret,
     readonly opened: OpenStorage,
     keys: readonly Secret[],
-    /** Takes the logouts that the storage does not take in time. Absent when the storage is memory itself. */
+    /** For logouts that the storage does not accept in time. Absent when the storage itself is memory. */
     readonly memory: Storage | undefined,
   ) {
-    setMaxListeners(0, this.shutdown.signal); // every call that is under way listens
+    setMaxListeners(0, this.shutdown.signal); // one listener for each call that runs
     this.storage = opened.storage;
     this.keyring = new Keyring(keys, applicationKey(options.applicationName));
     this.watch = new StorageWatch(opened, this.emit);
@@ -41,23 +40,23 @@ export class Application {
 
   /**
    * @throws {@link StorageError} when the storage cannot be used
-   * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage or with each other, or there is no
-   * secret key
+   * @throws {@link DebateSpaceOptionsError} when the options contradict the storage or each other, or when the host's function
+   * gives no secret key
    */
   static async open(options: ResolvedOptions, logger: LoggerService): Promise<Application> {
     const secretKey = await firstKey(options.secretKey);
     refuse(sharedKeyProblems(options, secretKey));
     const { storage: engine, worker } = options;
     if (!engine.durable && !worker) {
-      const problem = 'is false, and nobody would ever deliver what is in memory';
-      refuse([optionProblem('worker', problem, 'give a storage that a delivering process shares')]);
+      const problem = 'is false, but no other process can deliver logouts from the memory of this one';
+      refuse([optionProblem('worker', problem, 'give a storage that a process with a worker shares')]);
     }
     const name = applicationKey(options.applicationName);
     const opened = await openNowOrLater(engine, name);
     const keys = keysOf(options, opened);
     if (keys.length === 0) {
       await opened.storage.close();
-      refuse([optionProblem('storageKey', 'is missing: this storage keeps uids, encrypted under it')]);
+      refuse([optionProblem('storageKey', 'is missing: the storage encrypts uids with it')]);
     }
     const memory = engine.durable ? new MemoryStorage() : undefined;
     return new Application(options, logger, secretKey, opened, keys, memory);
@@ -65,8 +64,8 @@ export class Application {
 }
 
 /**
- * A database that nothing answers for does not keep the host from starting: its logouts wait in memory. The command line has
- * nothing to do without it.
+ * The host also starts while the database does not answer: its logouts wait in memory. The command line, a guest of the storage,
+ * does not.
  */
 async function openNowOrLater(engine: StorageEngine, application: string): Promise<OpenStorage> {
   try {
@@ -91,8 +90,8 @@ async function firstKey(source: SecretSource): Promise<Secret> {
 }
 
 /**
- * Finds keys of the same value; a function for `secretKey` is called only here. The API key and the texts of `logout` are sent
- * or logged, and a storage key that is the secret key would go with its rotation.
+ * Finds options that have the value of a key. The API key and the texts of `logout` are sent or logged, and a storage key that
+ * equals the secret key would be lost when the secret key is rotated.
  */
 function sharedKeyProblems(options: ResolvedOptions, secretKey: Secret): OptionProblem[] {
   const hasKey = (option: string, key: 'apiKey' | 'secretKey') =>
@@ -111,19 +110,19 @@ function sharedKeyProblems(options: ResolvedOptions, secretKey: Secret): OptionP
   ];
 }
 
-/** The storage's own key is the last one: an application that brings a key still reads what is there. */
+/** The storage's own key comes last, so that an application with another key can still read the older rows. */
 function keysOf({ storage: engine, storageKey }: ResolvedOptions, { key }: OpenStorage): readonly Secret[] {
   const given = storageKey.map((each) => each.reveal());
   const own = key ?? (engine.durable || given.length > 0 ? undefined : randomUUID());
   return [...new Set(own === undefined ? given : [...given, own])].map((each) => new Secret(each));
 }
 
-/** How a key ends that has a hash: after a hyphen 16 characters, at least one of them a capital letter. */
+/** The end of a key with a hash: a hyphen and 16 characters, at least one of them a capital letter. */
 const HASHED = /-(?=[\w-]*[A-Z])[\w-]{16}$/;
 
 /**
- * Names the rows of an application: no two names have the same key. A plain name is its own key, unless it looks like the key
- * of another name. Independent of the storage keys, so that a rotation hides nothing.
+ * The key by which the rows of an application are found: no two names have the same key. A plain name is its own key, unless it
+ * could be the key of another name. It does not depend on the storage keys, so that rows stay visible after a rotation.
  */
 export function applicationKey(applicationName: string): string {
   if (/^[\w-]{1,64}$/.test(applicationName) && !HASHED.test(applicationName)) return applicationName;

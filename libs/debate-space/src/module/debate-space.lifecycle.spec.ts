@@ -82,16 +82,11 @@ it('a process that works removes all that is too old, however little one call re
     options: { worker: false, storage: {}, logout: {}, erasure: {} },
     ...{ storage, emit: () => undefined, watch: { isOpen: true }, added: { subscribe: () => undefined } },
   };
-  const [logouts, delivery] = [{ stored: {} }, { pauseMs: () => 0, breaker: undefined }];
-  const erasures = {
-    maintain: () => Promise.resolve(),
-    storage,
-    kind: 'erasure',
-    batch: 1,
-    pauseMs: () => 0,
-  };
+  const work = { storage, batch: 1, pauseMs: () => 0 };
+  const delivery = { stored: { ...work, kind: 'logout' } };
+  const erasures = { ...work, kind: 'erasure', maintain: () => Promise.resolve() };
   const workers = new Workers(
-    ...([application, logouts, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
+    ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
   );
   await workers.workOff(1_000);
   expect(left).toBe(0);

@@ -4,38 +4,35 @@ import { Containment, faultsTo } from '../async/containment.js';
 import { Periodic } from '../async/background.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureWorker } from '../erasure/erasure-worker.js';
-import { JobLane, type JobWork } from '../jobs/job-lane.js';
+import { JobLane } from '../jobs/job-lane.js';
 import type { LogoutDelivery } from '../logout/logout-delivery.js';
-import type { LogoutRepository } from '../logout/logout-repository.js';
 import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
 import type { Logouts } from '../logout/logouts.js';
 import { backchannelLogoutUrl } from '../service/calls/logout-route.js';
 import type { Transport } from '../service/http/transport.js';
-import type { JobKind, Storage } from '../storage/storage.js';
+import type { JobKind } from '../storage/storage.js';
 import type { Application } from './application.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import type { SessionWatch } from './session-watch.js';
 
-/** When the code that signs and sends is loaded: neither the start nor the first logout should wait for it. */
+/** When the code that signs and sends is loaded, so that neither the boot nor the first logout waits for it. */
 const LOAD_MS = 1_000;
-/** How many logouts one claim takes: with more at a time, Postgres delivers several times as many. */
-const LOGOUTS_PER_CLAIM = 32;
 const UPKEEP_MS = 1_500;
 const PRUNE_MS = 60_000;
 const PRUNE_AT_ONCE_MS = 1_000;
 
 /** How long a shutdown takes at most, in milliseconds: Docker kills after ten seconds. */
 const SHUTDOWN_MS = 5_000;
-/** When each step of a shutdown ends at the latest, in milliseconds since its beginning. */
+/** When each step of a shutdown must end, in milliseconds since its beginning. */
 const VERDICTS_UNTIL_MS = 1_500;
 const DELIVERIES_UNTIL_MS = 3_500;
 const ANSWERS_UNTIL_MS = 4_000;
 const MOVES_UNTIL_MS = 4_700;
-/** How long a step of a shutdown may take although it is late, in milliseconds. */
+/** The least time for a step of a shutdown, also for a late one, in milliseconds. */
 const LATE_STEP_MS = 50;
 
-/** The lanes that work on the jobs of an application, and the upkeep of its storage. */
+/** The lanes that work on the jobs of an application, and the maintenance of its storage. */
 export class Workers {
   /** Delivers from the storage. */
   readonly stored: JobLane;
@@ -49,39 +46,37 @@ export class Workers {
 
   constructor(
     private readonly application: Application,
-    logouts: Logouts,
-    delivery: LogoutDelivery,
+    delivery: { readonly stored: LogoutDelivery; readonly memory: LogoutDelivery | undefined },
     private readonly erasureWorker: ErasureWorker,
   ) {
-    const { emit, storage, memory } = application;
+    const { emit } = application;
     const containment = new Containment(faultsTo(emit));
     const onFault = containment.report.bind(containment);
-    this.stored = new JobLane(logoutWork(storage, logouts.stored, delivery), onFault);
+    this.stored = new JobLane(delivery.stored, onFault);
     this.erasures = new JobLane(erasureWorker, onFault);
-    if (memory && logouts.memory)
-      this.memory = new JobLane(logoutWork(memory, logouts.memory, delivery), onFault);
+    if (delivery.memory) this.memory = new JobLane(delivery.memory, onFault);
     this.#upkeep = new Periodic(UPKEEP_MS, () => this.#keepUp().catch(onFault.bind(undefined, 'jobs')));
   }
 
-  /** Milliseconds since the slowest lane last learned how its jobs stand. */
+  /** Milliseconds since the slowest lane last heard from the storage. */
   get stalledMs(): number {
     return Math.max(...this.#lanes.map((lane) => lane.stalledMs));
   }
 
-  /** Delivers from memory, also without a worker: nobody else can. */
+  /** Delivers from memory, also with `worker: false`, because no other process can. */
   startMemory(): void {
     this.memory?.start();
     this.#upkeep.start();
   }
 
-  /** Works on the storage, once it is open. */
+  /** Works on the storage. Call it when the storage is open. */
   start(): void {
     if (this.application.options.worker && !this.#isStopped) for (const lane of this.#lanes) lane.start();
   }
 
   /**
-   * Works on the jobs that are due, although this process may have no worker.
-   * @returns whether no job is due any more
+   * Works on the jobs that are due, also with `worker: false`.
+   * @returns whether no job is left that is due
    */
   async workOff(ms: number, signal?: AbortSignal): Promise<boolean> {
     if (this.#isStopped) return false;
@@ -97,7 +92,7 @@ export class Workers {
     return drained.every(Boolean);
   }
 
-  /** Delivers the logouts that are due within the time, and stops. A drain of the host's ends, too. */
+  /** Delivers the logouts that are due, for `ms` at most, and stops. Ends a drain of the host, too. */
   async stop(ms: number): Promise<void> {
     this.#isStopped = true;
     this.erasures.stop();
@@ -112,7 +107,7 @@ export class Workers {
     for (const lane of lanes) lane.stop();
   }
 
-  /** After {@link stop}: resolves when no job runs any more, and the others are given back. */
+  /** After {@link stop}: resolves when no job runs, and all claimed jobs are released. */
   async idle(): Promise<void> {
     const lanes = [this.stored, this.erasures, this.memory];
     await Promise.all([...lanes.map((lane) => lane?.idle()), this.#upkeep.stop()]);
@@ -128,8 +123,8 @@ export class Workers {
   }
 
   /**
-   * Ages are judged and rows removed by the options of the app: not by a guest, which does not know them, and not by a process
-   * that leaves the work to another one.
+   * Prunes rows and reports overdue erasures by the options of the app. A guest does not know these options, and a process
+   * without a worker leaves this to others.
    */
   async #keepUp(): Promise<void> {
     const { options, storage, memory, watch } = this.application;
@@ -142,7 +137,7 @@ export class Workers {
     if (options.storage.guest || !watch.isOpen) return;
     if (!options.worker && !this.#isWorkingOff) return;
     await this.erasureWorker.maintain();
-    // A call removes few rows, and a busy app ends more than one call removes.
+    // One call removes few rows, and a busy app finishes more than that.
     const until = performance.now() + PRUNE_AT_ONCE_MS;
     let hasMore = !isPruned;
     while (hasMore && !this.#isStopped && performance.now() < until) hasMore = await storage.prune(keep);
@@ -150,16 +145,7 @@ export class Workers {
   }
 }
 
-const logoutWork = (storage: Storage, logouts: LogoutRepository, delivery: LogoutDelivery): JobWork => ({
-  storage,
-  kind: 'logout',
-  breaker: delivery.breaker,
-  batch: LOGOUTS_PER_CLAIM,
-  pauseMs: () => delivery.pauseMs(),
-  execute: (claim) => delivery.execute(logouts, claim),
-});
-
-/** The parts of an application that start with the app, and end with it. */
+/** The parts of an application that start and end with the Nest app. */
 export interface ApplicationParts {
   readonly application: Application;
   readonly sessions: SessionWatch;
@@ -187,7 +173,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       this.#log.run('logger', () => {
         log.write(event);
         if (event.type === 'storage-recovered' && !this.#isWorking) {
-          this.#startWork(); // nothing answered at the boot
+          this.#startWork(); // the storage did not answer at boot
           for (const { problem, hint } of application.opened.warnings)
             application.logger.warn(`${problem}; hint: ${hint}`);
         }
@@ -197,7 +183,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   }
 
   onModuleInit(): void {
-    this.#attach(); // under @nestjs/testing, the adapter is not there earlier
+    this.#attach(); // under @nestjs/testing, no adapter exists earlier
     const { application, workers } = this.parts;
     this.#log.run('start', () => {
       workers.startMemory();
@@ -206,7 +192,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     });
   }
 
-  /** Logs one line that says which features are on. */
+  /** Logs one line with the setup. */
   onApplicationBootstrap(): void {
     const { application, sessions, transport } = this.parts;
     const { options, logger } = application;
@@ -241,7 +227,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     this.parts.sessions.startSweep();
   }
 
-  /** Watches the sessions of the host, unless the identity provider notifies the service of their ends. */
+  /** Watches the sessions of the host, unless the identity provider notifies the service. */
   #attach(): void {
     const { application, sessions } = this.parts;
     if (application.options.logout.mode === 'oidc') return;
@@ -250,8 +236,8 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
 }
 
 /**
- * Shuts an application down, from the sessions to the storage: decides what is open, delivers the logouts that are due, moves
- * those in memory to the storage, and closes everything, within {@link SHUTDOWN_MS}. Never rejects.
+ * Shuts an application down, from the sessions to the storage: decides about open sessions, delivers the logouts that are due,
+ * moves those in memory to the storage, and closes everything, within {@link SHUTDOWN_MS}. Never rejects.
  */
 export async function shutDown(parts: ApplicationParts): Promise<void> {
   const { application, sessions, workers, transport } = parts;
@@ -260,7 +246,7 @@ export async function shutDown(parts: ApplicationParts): Promise<void> {
   const begunAt = performance.now();
   const leftMs = (untilMs: number): number => Math.max(LATE_STEP_MS, begunAt + untilMs - performance.now());
 
-  /** A step that fails or does not answer must not keep the next ones from running. */
+  /** The next steps also run after a step that fails or does not answer. */
   async function step(work: () => unknown, untilMs: number): Promise<void> {
     const awaited = async (): Promise<void> => {
       await work();
@@ -292,7 +278,7 @@ async function reportUnfinished(
   const { options, emit, storage } = application;
   const { durable } = options.storage;
   const unmoved = await logouts.moveToStorage(leftMs(MOVES_UNTIL_MS));
-  /** As far as the storage answers in time. */
+  /** `undefined` when the storage does not answer in time. */
   const counts = (kind: JobKind) => {
     const counted = storage.counts(kind).catch(() => undefined);
     return withTimeout(counted, leftMs(SHUTDOWN_MS - LATE_STEP_MS), undefined);
@@ -307,12 +293,12 @@ async function reportUnfinished(
   if (count > 0) emit({ type: 'erasures-dropped', count });
 }
 
-/** Set on platforms that freeze a process after its answers, and then replace it. */
+/** Variables of platforms that freeze a process after each answer, and later replace it. */
 const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'VERCEL', 'K_SERVICE'] as const;
-/** Storages that end with the process, or with its disk. */
+/** Storages that are lost with the process or its disk. */
 const OF_ONE_PROCESS: ReadonlySet<string> = new Set(['memory', 'sqlite']);
 
-/** The warnings that are logged at boot. */
+/** The warnings for the boot log. */
 function bootWarnings(application: Application, signer: LogoutTokenSigner): readonly string[] {
   const { options, bootSecretKey, opened } = application;
   return [
@@ -331,7 +317,7 @@ function expiryWarning({ session, logout, storage }: ResolvedOptions): string | 
   );
 }
 
-/** Cloud Run sets `K_SERVICE` also where the CPU is always allocated, and nothing in the environment shows that. */
+/** Cloud Run also sets `K_SERVICE` where the CPU is always allocated, which nothing in the environment shows. */
 function serverlessWarning({ storage, worker }: ResolvedOptions): string | undefined {
   const variable = SERVERLESS.find((name) => (process.env[name] ?? '') !== '');
   if (variable === undefined || (!worker && !OF_ONE_PROCESS.has(storage.name))) return undefined;

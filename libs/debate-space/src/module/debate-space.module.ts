@@ -9,19 +9,18 @@ import {
 } from '@nestjs/common';
 import type { SessionRecord } from '../session-end/session-end.js';
 import type { DebateSpaceModuleOptions } from './module-options.js';
-import { optionProblem } from '../options/option-problem.js';
 import { ModulesContainer } from '@nestjs/core';
 import { EXPORTED, getDebateSpaceToken } from '../api/debate-space.tokens.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { Application } from './application.js';
 import { providersOf } from './providers.js';
-import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
+import { optionProblem, resolveOptions, type ResolvedOptions } from './resolve-options.js';
 
-/** The arguments of `forRoot` and `forRootAsync` in addition to the options: where the providers are known, and by which name. */
+/** Arguments of `forRoot` and `forRootAsync` in addition to the options. */
 export interface DebateSpaceModuleExtras {
-  /** Whether the providers are there for every module. Default: true. */
+  /** Whether all modules of the host can inject the providers. @defaultValue `true` */
   isGlobal?: boolean | undefined;
-  /** For several applications in one host: injected by `@InjectDebateSpace(name)`. Default: none, injected by class. */
+  /** For several applications in one host: `@InjectDebateSpace(name)` injects its providers. @defaultValue none: by class */
   name?: string | undefined;
 }
 
@@ -50,11 +49,29 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
     .build();
 
 /**
- * Logs users out of the debate space whenever their session ends here, and provides `DebateSpaceService`.
+ * Logs users out of the debate space when their session in the host ends, and provides `DebateSpaceService`,
+ * `DebateSpaceErasures`, `DebateSpaceEvents`, `DebateSpaceOutbox` and `DebateSpaceHealth`.
  *
- * `forRoot(options)` and `forRootAsync({ imports, inject, useFactory | useClass | useExisting })` check the options at
- * boot and throw a `DebateSpaceOptionsError` that names every problem. Both take `isGlobal` (default true) and `name`
- * (for several applications in one host).
+ * @throws {@link DebateSpaceOptionsError} at boot, with every problem of the options
+ * @throws `StorageError` at boot, when the storage cannot be used
+ *
+ * @example
+ * ```ts
+ * @Module({
+ *   imports: [
+ *     DebateSpaceModule.forRootAsync({
+ *       inject: [ConfigService],
+ *       useFactory: (config: ConfigService): DebateSpaceModuleOptions => ({
+ *         apiKey: config.getOrThrow('DEBATE_SPACE_API_KEY'),
+ *         secretKey: config.getOrThrow('DEBATE_SPACE_SECRET_KEY'),
+ *         applicationName: 'my-app',
+ *         authUrl: 'https://debate.example.org',
+ *       }),
+ *     }),
+ *   ],
+ * })
+ * export class AppModule {}
+ * ```
  */
 @Module({})
 export class DebateSpaceModule extends ConfigurableModuleClass {
@@ -65,7 +82,7 @@ export class DebateSpaceModule extends ConfigurableModuleClass {
     return super.forRoot(options as DebateSpaceModuleOptions);
   }
 
-  /** Imports the plugin with options that other providers know, such as a `ConfigService`. */
+  /** Imports the plugin with options from other providers, such as a `ConfigService`. */
   static override forRootAsync<Session extends object = SessionRecord>(
     options: AsyncOptions<Session>,
   ): DynamicModule {
@@ -74,8 +91,8 @@ export class DebateSpaceModule extends ConfigurableModuleClass {
 }
 
 /**
- * Has the options checked and locked away before Nest stores them: what stands under the options token is the resolved
- * options, without a readable key.
+ * Checks the options before Nest stores them: the provider of the options token has the resolved options, without a readable
+ * key.
  */
 function sealed(provider: Provider): Provider {
   if (typeof provider === 'function' || provider.provide !== MODULE_OPTIONS_TOKEN) return provider;
@@ -87,7 +104,7 @@ function sealed(provider: Provider): Provider {
   return { ...provider, useFactory: async (...args: unknown[]) => resolveOptions(await useFactory(...args)) };
 }
 
-/** Each DebateSpaceModule is a module of its own, so that the classes of all applications can be tokens. */
+/** Each `forRoot` makes its own Nest module, so that classes can be the tokens in all applications. */
 function applicationOf(name: string | undefined): Provider[] {
   const label = name === undefined ? 'DebateSpace' : `DebateSpace(${name})`;
   const token = Symbol.for(`nestjs-debate-space: ${label}`);
@@ -105,7 +122,7 @@ function applicationOf(name: string | undefined): Provider[] {
   ];
 }
 
-/** Two of one name would both report every end, and only one of them would be injected. */
+/** Two applications of one name would both report every logout, and only one of them could be injected. */
 function assertOnlyOne(modules: ModulesContainer, token: symbol, name: string | undefined): void {
   const labeled = [...modules.values()].filter((module) => module.providers.has(token));
   if (labeled.length < 2) return;

@@ -5,16 +5,16 @@ type Line = readonly [level: 'debug' | 'log' | 'warn' | 'error', text: string];
 type EventOf<T extends DebateSpaceEvent['type']> = Extract<DebateSpaceEvent, { readonly type: T }>;
 type Lines = { readonly [T in DebateSpaceEvent['type']]?: (event: EventOf<T>) => Line | undefined };
 
-/** In each period, a repeating line is logged once, and no more than `MAX_LINES` different ones are. */
+/** In each period, a repeated line is logged once, and at most `MAX_LINES` different ones are. */
 const PERIOD_MS = 10 * 60_000;
 const MAX_LINES = 100;
 
 /**
- * Turns events into log lines that an operator needs: no personal data, and one line per change, not one per attempt –
- * an outage must not flood the log.
+ * Logs the events that an operator needs to see: without personal data, and one line per change instead of one per attempt, so
+ * that an outage does not flood the log.
  */
 export class EventLog {
-  /** The repeating lines of this period. */
+  /** The lines of this period that are not repeated. */
   readonly #logged = new Set<string>();
   #periodEndsAt = 0;
   readonly #logger: Readonly<Record<Line[0], (text: string) => void>>;
@@ -123,7 +123,7 @@ export class EventLog {
       ),
   };
 
-  /** @param key what makes two lines the same */
+  /** @param key equal for lines that count as repeated */
   #once(level: Line[0], text: string, key = text): Line | undefined {
     const now = performance.now();
     if (now >= this.#periodEndsAt) {
@@ -136,7 +136,7 @@ export class EventLog {
   }
 }
 
-/** On one line, and without the controls by which a text of somebody else could steer or turn around what a person reads. */
+/** Replaces line breaks and other controls, by which a text from outside could forge lines or reverse what is shown. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }

@@ -14,10 +14,10 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
   apiKey: string;
   /**
    * The secret key that belongs to the API key: the `client_secret` of section 4.1, which also signs the logout token (section 5).
-   * A function is called at boot and for each attempt, so that a key can be rotated while the app runs; it should cache.
+   * A function is called at boot and for each attempt, so that a key can be rotated while the app runs. It should cache.
    */
   secretKey: string | (() => string | Promise<string>);
-  /** The last part of the logout route (section 4.5). Applications of different names share nothing in a storage. */
+  /** The last part of the logout route (section 4.5). In a storage, applications with different names share nothing. */
   applicationName: string;
   /**
    * {auth_url}, the host root of the service; `https:`, except on loopback.
@@ -32,11 +32,11 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
    * Encrypts the uids in the storage (AES-256-GCM) and hashes them (HMAC-SHA-256): at least 16 characters without a comma,
    * from `openssl rand -base64 32`, for example; neither the API key nor the secret key. Of several keys the first one encrypts and
    * hashes; all of them decrypt and find (docs/storage.md#rotating-the-storage-key). `postgresStorage` and
-   * `mysqlStorage` require a key. `sqliteStorage` makes one next to its file, which stays the last one.
+   * `mysqlStorage` require a key. `sqliteStorage` creates a key next to its file, which is always the last one.
    * @defaultValue none
    */
   storageKey?: string | readonly string[] | undefined;
-  /** Where the sessions are, who their user is, and whether sessions that expire count. */
+  /** Where the sessions are, how their user is found, and whether sessions that expire are reported. */
   session?: DebateSpaceSessionOptions<Session> | undefined;
   /** How logouts are signed and delivered. */
   logout?: DebateSpaceLogoutOptions | undefined;
@@ -58,8 +58,8 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
   users?: DebateSpaceUsersOptions | undefined;
 }
 
-/** The class for `forRootAsync({ useClass })` and `useExisting`. */
+/** The interface of a class for `forRootAsync({ useClass })` and `useExisting`. */
 export interface DebateSpaceOptionsFactory<Session extends object = SessionRecord> {
-  /** Called once, when the module is made. Its result is checked like the options of `forRoot`. */
+  /** Called once, at boot. Its result is checked like the options of `forRoot`. */
   createDebateSpaceOptions(): DebateSpaceModuleOptions<Session> | Promise<DebateSpaceModuleOptions<Session>>;
 }

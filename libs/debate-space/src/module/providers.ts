@@ -31,8 +31,8 @@ const PARTS = 'debate-space:parts';
 
 /**
  * The providers of one application except its `Application`: the classes that send, which a test of the host may replace, and
- * the classes that a host injects. Classes are the tokens, except for what a module exports: it has a token of its name, because
- * `app.get(DebateSpaceService)` must not find that of a named application.
+ * the classes that a host injects. Exported classes have tokens with the name of the application, because
+ * `app.get(DebateSpaceService)` must not find the service of a named application.
  */
 export function providersOf(name: string | undefined): FactoryProvider[] {
   return [
@@ -75,7 +75,7 @@ export function providersOf(name: string | undefined): FactoryProvider[] {
 
 type Parts = ReturnType<typeof assemble>;
 
-/** Builds an application, from the calls to the service up to what a host injects. */
+/** Builds an application, from the calls to the service up to the classes that a host injects. */
 function assemble(
   application: Application,
   pause: ServicePause,
@@ -96,10 +96,14 @@ function assemble(
   const { issuer = applicationName, audience = apiKey.reveal(), giveUpAfterMs } = logout;
   const signer = new LogoutTokenSigner({ ...logout, secretKey, secretKeyEncoding, issuer, audience });
   const sender = new LogoutSender(signer, route, http.timeoutMs, shutdownSignal, emit);
-  const logoutsIn = (place: Storage) => new LogoutRepository(place, keyring, logout.historyRetentionMs);
-  const logouts = new Logouts(logoutsIn(storage), memory && logoutsIn(memory));
   const breaker = new CircuitBreaker(logout.concurrency, serviceEvents(emit));
-  const delivery = new LogoutDelivery({ breaker, sender, giveUpAfterMs, isGuest, emit, pause });
+  const parts = { breaker, sender, giveUpAfterMs, isGuest, emit, pause };
+  const logoutsIn = (place: Storage) => {
+    const repository = new LogoutRepository(place, keyring, logout.historyRetentionMs);
+    return { repository, delivery: new LogoutDelivery(place, repository, parts) };
+  };
+  const [stored, inMemory] = [logoutsIn(storage), memory && logoutsIn(memory)];
+  const logouts = new Logouts(stored.repository, inMemory?.repository);
 
   const overdueAgesMs = [...erasure.overdueAfterMs, erasure.giveUpAfterMs].toSorted((a, b) => a - b);
   const repository = new ErasureRepository(storage, keyring, emit, Math.min(...overdueAgesMs));
@@ -115,7 +119,8 @@ function assemble(
   const erasureOptions = { ...erasure, overdueAgesMs, isGuest, only: options.storage.guest?.reference };
   const worker = new ErasureWorker(storage, erasureOptions, emit, repository, attempt, pause, logouts);
 
-  const workers = new Workers(application, logouts, delivery, worker);
+  const delivery = { stored: stored.delivery, memory: inMemory?.delivery };
+  const workers = new Workers(application, delivery, worker);
   repository.onChange(workers.erasures.wake.bind(workers.erasures));
   const sessions = new SessionWatch(application, { logouts, lanes: workers });
   const { opened } = application;

@@ -4,7 +4,7 @@ import type { InferInput } from 'valibot';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { DebateSpaceModuleOptions } from './module-options.js';
-import type { optionsSchema } from './options-schema.js';
+import type { optionsSchema } from './resolve-options.js';
 import { resolveOptions } from './resolve-options.js';
 
 const required = {

@@ -7,7 +7,7 @@ import { keepSweeping } from '../live-sessions/session-sweep.js';
 import { LogoutRecorder, type RecorderParts } from '../logout/logout-recorder.js';
 import type { Application } from './application.js';
 
-/** How long the shutdown waits for a sweep that runs; its sessions are swept again when their leases end. */
+/** How long the shutdown waits for a running sweep. Another sweep takes its sessions when their leases end. */
 const STOP_TIMEOUT_MS = 1_000;
 
 /** Watches the sessions of the host, and with `session.expiry` the live ones of all instances. */
@@ -53,7 +53,7 @@ export class SessionWatch {
     });
   }
 
-  /** Looks for sessions that have expired from now on, if the host wants that. */
+  /** With `session.expiry`, looks for expired sessions from now on. */
   startSweep(): void {
     if (!this.#shutdown.signal.aborted) this.#sweeping ??= this.#sweep?.();
   }

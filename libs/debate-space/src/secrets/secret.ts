@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { timeoutOrThrow } from '../async/with-timeout.js';
 
-/** Where a key comes from, asked whenever it is needed. */
+/** The secret key as it is at this moment. */
 export interface SecretSource {
   current(): Promise<Secret>;
 }
 
-/** A value that cannot be printed: `util.inspect`, `String()` and `JSON.stringify` all show `[secret]`. */
+/** A value that cannot be printed: `util.inspect`, `String()` and `JSON.stringify` show `[secret]`. */
 export class Secret implements SecretSource {
   readonly #value: string;
 
@@ -15,12 +15,12 @@ export class Secret implements SecretSource {
     Object.freeze(this);
   }
 
-  /** The value itself. Call it where the value is sent or imported, and keep the result in no property. */
+  /** The value. Call it where the value is sent or imported, and never keep the result in a property. */
   reveal(): string {
     return this.#value;
   }
 
-  /** It never changes. */
+  /** Always the same key. */
   current(): Promise<Secret> {
     return Promise.resolve(this);
   }
@@ -40,7 +40,7 @@ export class Secret implements SecretSource {
 
 const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2,3}={0,2})?$/;
 
-/** Why this text cannot be sent as it stands, as the rest of a sentence; `undefined` when it can. */
+/** Why a text cannot be sent unchanged, as the rest of a sentence; `undefined` when it can. */
 export function textProblem(text: string): string | undefined {
   if (text.trim() !== text || text === '') return 'must not be empty or have blanks around it';
   return text.isWellFormed() && !/\p{Cc}/u.test(text)
@@ -48,15 +48,15 @@ export function textProblem(text: string): string | undefined {
     : 'must not have control characters or lone surrogates';
 }
 
-/** Why this cannot be the secret key, as the rest of a sentence; `undefined` when it can. */
+/** Why a text cannot be the secret key, as the rest of a sentence; `undefined` when it can. */
 export function validateSecretKey(key: string, encoding: 'utf8' | 'base64'): string | undefined {
   const isBase64 = encoding === 'utf8' || BASE64.test(key);
   return textProblem(key) ?? (isBase64 ? undefined : "is not Base64, and secretKeyEncoding is 'base64'");
 }
 
-const ANSWER_WITHIN_MS = 5_000;
+const FUNCTION_TIMEOUT_MS = 5_000;
 
-/** A secret key could not be had; the message says why, and never what it was. */
+/** The host's function gave no usable secret key. The message says why, and never shows what the function returned. */
 export class SecretKeyError extends Error {
   constructor(readonly problem: string) {
     super(`secretKey ${problem}`);
@@ -64,27 +64,27 @@ export class SecretKeyError extends Error {
   }
 }
 
-/** A key that the host's function knows, asked each time: so it may be rotated while the app runs. */
+/** Calls the host's function for each use of the key, so that the key can be rotated while the app runs. */
 export class SecretKeyProvider implements SecretSource {
-  readonly #ask: () => unknown;
+  readonly #read: () => unknown;
   readonly #encoding: 'utf8' | 'base64';
-  /** The last one that was usable: every logout asks. */
+  /** The last usable key: not checked again for each logout. */
   #last: Secret | undefined;
 
-  constructor(ask: () => unknown, encoding: 'utf8' | 'base64') {
-    this.#ask = ask;
+  constructor(read: () => unknown, encoding: 'utf8' | 'base64') {
+    this.#read = read;
     this.#encoding = encoding;
   }
 
-  /** @throws {SecretKeyError} when the function throws, does not answer within five seconds, or returns what is no key */
+  /** @throws {SecretKeyError} when the function throws, takes more than five seconds, or returns something else than a key */
   async current(): Promise<Secret> {
     let key: unknown;
     try {
-      const answer = this.#ask();
-      key = typeof answer === 'string' ? answer : await timeoutOrThrow(answer, ANSWER_WITHIN_MS);
+      const answer = this.#read();
+      key = typeof answer === 'string' ? answer : await timeoutOrThrow(answer, FUNCTION_TIMEOUT_MS);
     } catch (error) {
       throw new SecretKeyError(
-        `cannot be had: the function failed (${error instanceof Error ? error.name : typeof error})`,
+        `is unknown: the function failed (${error instanceof Error ? error.name : typeof error})`,
       );
     }
     if (typeof key !== 'string')

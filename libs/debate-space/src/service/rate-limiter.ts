@@ -10,53 +10,53 @@ export interface RateLimit {
   readonly perMs: number;
 }
 
-/** No slot can come in time. */
+/** No slot can be free in time. */
 export interface NoSlot {
-  /** The earliest that one can come, in milliseconds from now. */
+  /** When a slot can be free at the earliest, in milliseconds from now. */
   readonly retryAfterMs: number;
 }
 
 export interface Patience {
-  /** For how long the caller can wait, in milliseconds. @defaultValue `Infinity` */
+  /** How long the caller can wait, in milliseconds. @defaultValue `Infinity` */
   readonly withinMs?: number;
-  /** How long a pause that the service requested may be, in milliseconds. @defaultValue `Infinity` */
+  /** The longest pause of the service that the caller accepts, in milliseconds. @defaultValue `Infinity` */
   readonly maxPauseMs?: number;
-  /** Whether the caller leaves some of the slots to direct calls. @defaultValue `false` */
+  /** Whether the caller is a job, which leaves some slots to direct calls. @defaultValue `false` */
   readonly isJob?: boolean;
 }
 
 type Kind = 'calls' | 'jobs';
 
-/** The share of the slots that jobs leave to the calls. */
+/** The share of the slots that jobs leave to direct calls. */
 const RESERVED = 0.2;
-/** Slots are counted from when they are taken; the service sees a request a little later. */
+/** Added to the window: the service receives a request later than its slot was taken. */
 const ON_ITS_WAY_MS = 1_000;
-/** How long the storage may take: a call of the host's waits for it. */
+/** How long the storage may take: a call of the host waits for it. */
 const STORAGE_TIMEOUT_MS = 1_000;
-/** For how long only the slots of this process count after the storage has not answered. */
+/** How long only the slots of this process count after the storage has not answered. */
 const LOCAL_ONLY_MS = 5_000;
 // A timer that is set for longer fires immediately.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Never more than `requests` in any window of `perMs`, over all instances that share the storage. First come, first served in
- * this process, calls and jobs each in a queue of their own. A caller whose slot cannot come in time is refused.
+ * Permits at most `requests` in any window of `perMs`, over all instances that share the storage. In this process, calls and
+ * jobs wait in two queues, each in order of arrival. A caller whose slot cannot be free in time is refused.
  */
 export class RateLimiter {
   readonly #limit: RateLimit | undefined;
   readonly #permitted: Readonly<Record<Kind, number>>;
   readonly #shared: Slots;
   readonly #own: Slots;
-  /** The turn of the last one in each queue. */
+  /** The last one in each queue. */
   readonly #turns: Record<Kind, Promise<unknown>> = { calls: Promise.resolve(), jobs: Promise.resolve() };
-  /** Before this moment, there is no slot. */
+  /** No slot is free before this moment. */
   readonly #freeAt: Record<Kind, number> = { calls: 0, jobs: 0 };
   #pausedUntil = 0;
   #localUntil = 0;
 
   /**
-   * @param shared the storage of all instances
-   * @param own of this process: counts while the storage does not answer
+   * @param shared the slots of all instances
+   * @param own the slots of this process, which count while the storage does not answer
    */
   constructor(limit: RateLimit | false, shared: Slots, own = shared) {
     this.#limit = limit === false ? undefined : limit;
@@ -66,7 +66,7 @@ export class RateLimiter {
     this.#own = own;
   }
 
-  /** For which time a limited number of requests is permitted, in milliseconds. */
+  /** The window of the limit, in milliseconds; 0 without a limit. */
   get windowMs(): number {
     return this.#limit?.perMs ?? 0;
   }
@@ -76,18 +76,18 @@ export class RateLimiter {
     return this.#limit ? (this.#permitted.jobs * 60_000) / this.#limit.perMs : Infinity;
   }
 
-  /** For how long the limit, or a pause that the service requested, holds up the last of so many jobs, in milliseconds. */
+  /** How long the limit, or a pause of the service, delays the last of this many jobs, in milliseconds. */
   jobWaitMs(jobs: number): number {
     const waitMs = Math.max(0, this.#waitMs('jobs'));
     return jobs > 1 && this.#limit ? waitMs + ((jobs - 1) * 60_000) / this.jobsPerMinute : waitMs;
   }
 
-  /** Takes a slot as soon as there is one. Rejects with an `AbortError` when the signal is aborted before. */
+  /** Takes a slot as soon as one is free. Rejects with an `AbortError` if the signal is aborted before. */
   acquire(signal: AbortSignal, patience: Patience = {}): Promise<NoSlot | undefined> {
     const { withinMs = Infinity, maxPauseMs = Infinity, isJob = false } = patience;
     const kind = isJob ? 'jobs' : 'calls';
     const until = performance.now() + withinMs;
-    // Behind others that wait, the moment of its own slot is unknown: at least the next one must come in time.
+    // How long the others in the queue will take is unknown, so only the next slot is compared with the limit.
     const refusal = this.#refusal(kind, until, maxPauseMs);
     if (refusal && !signal.aborted) return Promise.resolve(refusal);
     const turn = this.#turns[kind].then(() => this.#take(kind, { until, maxPauseMs }, signal));
@@ -95,7 +95,7 @@ export class RateLimiter {
     return raceAbort(turn, signal);
   }
 
-  /** Lets nobody through for a while: the service requested it. */
+  /** Permits no request for a while, because the service requested it. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }
@@ -131,7 +131,7 @@ export class RateLimiter {
     return Math.max(this.#freeAt[kind], this.#pausedUntil) - performance.now();
   }
 
-  /** @returns 0 when a slot is taken; or how long none is free, in milliseconds */
+  /** @returns 0 when it has taken a slot; otherwise how long no slot is free, in milliseconds */
   async #takeSlot(kind: Kind, { perMs }: RateLimit): Promise<number> {
     const limit = [this.#permitted[kind], perMs + Math.min(perMs, ON_ITS_WAY_MS)] as const;
     if (performance.now() >= this.#localUntil) {

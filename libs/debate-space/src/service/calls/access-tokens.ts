@@ -1,10 +1,9 @@
 import { SecretKeyError, type SecretSource, type Secret } from '../../secrets/secret.js';
 import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
-import { assertSuccess, jsonBody, unexpected } from '../http/answer.js';
 import type { HttpReply } from '../http/exchange.js';
 import { retry, type RetryPolicy } from '../http/retry.js';
-import type { StatusMeanings } from '../http/status-table.js';
+import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';
 
 /** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
@@ -12,72 +11,75 @@ export type Scope = 'authentication' | 'public';
 
 export interface IssuedToken {
   readonly value: string;
-  /** How long it is good from now, in milliseconds. */
+  /** How long the token is valid from now, in milliseconds. */
   readonly lifeMs: number;
 }
 
+/** How long before its end a token is renewed in the background. */
 const RENEW_AHEAD_MS = 5 * 60_000;
+/** How long before its end a token is no longer used: a request takes time. */
 const MARGIN_MS = 5_000;
 
-/** One living token per scope, one request in flight per scope, however many callers there are. */
+/** The access tokens of an application: for each scope one token, and one request for it, however many callers wait. */
 export class AccessTokens {
   readonly #cached = new Map<
     Scope,
-    { readonly value: string; readonly goodUntil: number; renewFrom: number }
+    { readonly value: string; readonly validUntil: number; renewFrom: number }
   >();
-  readonly #flights = new Map<Scope, Promise<string>>();
+  /** The requests that run. */
+  readonly #requests = new Map<Scope, Promise<string>>();
 
   constructor(private readonly fetch: (scope: Scope) => Promise<IssuedToken>) {}
 
-  /** A living token, from the cache when there is one. The signal ends this caller's wait, not the others'. */
+  /** A valid token, from the cache if it has one. The signal ends only the wait of this caller. */
   async get(scope: Scope, signal: AbortSignal): Promise<string> {
     const cached = this.#cached.get(scope);
     const now = performance.now();
-    if (!cached || now >= cached.goodUntil) return raceAbort(this.#renew(scope), signal);
+    if (!cached || now >= cached.validUntil) return raceAbort(this.#renew(scope), signal);
     if (now >= cached.renewFrom) {
-      // In the background: the one at hand is still good. If it fails, not again before half of the rest has passed.
-      cached.renewFrom = now + (cached.goodUntil - now) / 2;
+      // In the background, because the cached token is still valid. After a failure, half of its rest passes before the next try.
+      cached.renewFrom = now + (cached.validUntil - now) / 2;
       this.#renew(scope).catch(() => undefined);
     }
     return cached.value;
   }
 
-  /** Forgets this very token. A newer token that another caller has fetched stays. */
+  /** Removes this token from the cache, but not a newer one that another caller has fetched. */
   drop(scope: Scope, value: string): void {
     if (this.#cached.get(scope)?.value === value) this.#cached.delete(scope);
   }
 
   #renew(scope: Scope): Promise<string> {
-    const flight = this.#flights.get(scope) ?? this.#start(scope).finally(() => this.#flights.delete(scope));
-    this.#flights.set(scope, flight);
-    return flight;
+    const request =
+      this.#requests.get(scope) ?? this.#request(scope).finally(() => this.#requests.delete(scope));
+    this.#requests.set(scope, request);
+    return request;
   }
 
-  async #start(scope: Scope): Promise<string> {
+  async #request(scope: Scope): Promise<string> {
     const { value, lifeMs } = await this.fetch(scope);
     const end = performance.now() + lifeMs;
-    const goodUntil = end - Math.min(MARGIN_MS, lifeMs / 10);
+    const validUntil = end - Math.min(MARGIN_MS, lifeMs / 10);
     const renewFrom = end - Math.min(RENEW_AHEAD_MS, lifeMs / 4);
-    this.#cached.set(scope, { value, goodUntil, renewFrom });
+    this.#cached.set(scope, { value, validUntil, renewFrom });
     return value;
   }
 }
 
-const HINT = '; compare apiKey and secretKey with the administration panel, Configuration > General';
 const REFUSED = {
   verdict: 'refused',
   error: AuthenticationError,
   text: 'the service refused the keys',
-  hint: HINT,
+  hint: 'compare apiKey and secretKey with the administration panel, Configuration > General',
 } as const;
 const MISSING = {
   verdict: 'elsewhere',
   error: UnexpectedResponseError,
   text: 'there is no token route at {auth_url}/oauth/token',
-  hint: '; check authUrl',
+  hint: 'check authUrl',
 } as const;
 const STATUSES: StatusMeanings = { 400: REFUSED, 401: REFUSED, 403: REFUSED, 404: MISSING, 410: MISSING };
-/** What says the same with a 200 (RFC 6749, section 5.2). */
+/** Errors of RFC 6749, section 5.2, which some services send with a 200. */
 const REFUSALS: ReadonlySet<unknown> = new Set([
   'invalid_request',
   'invalid_client',
@@ -87,15 +89,15 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
   'invalid_scope',
 ]);
 
-/** What a header can carry (RFC 6750, section 2.1, and a little more). */
+/** Any text that a header can carry: more than RFC 6750, section 2.1, allows. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/;
-/** Section 2 of service-interface.md. */
+/** For an answer without `expires_in` (service-interface.md, section 2). */
 const DEFAULT_LIFE_SECONDS = 7200;
 
 /**
  * POST {auth_url}/oauth/token (service-interface.md, section 4.1).
- * @throws {@link AuthenticationError} when the keys are wrong
- * @throws another `DebateSpaceRequestError` when the service does not answer well
+ * @throws {@link AuthenticationError} when the service refuses the keys, or the host's function gives no secret key
+ * @throws another `DebateSpaceRequestError` when the service gives no token
  */
 export async function fetchToken(
   transport: Transport,
@@ -128,7 +130,7 @@ async function currentKey(secretKey: SecretSource): Promise<Secret> {
   }
 }
 
-/** Only an access token that cannot be used stops: what else the answer says is used as far as it can be. */
+/** Requires a usable `access_token` only. Ignores other fields that it cannot read. */
 function issuedToken(reply: HttpReply): IssuedToken {
   assertSuccess(reply, STATUSES);
   const body = Object(jsonBody(reply)) as Readonly<Record<string, unknown>>;
@@ -142,16 +144,16 @@ function issuedToken(reply: HttpReply): IssuedToken {
 }
 
 /**
- * The token expires at `created_at + expires_in` (service-interface.md, section 2). A server may hand out a living token again
- * with its old `created_at` and the *remaining* `expires_in`: the sum then lies in the past, and the token is good for the
- * remaining time. Never longer than `expires_in`, whatever the clocks say.
+ * The token expires at `created_at + expires_in` (service-interface.md, section 2). A server may issue a valid token again
+ * with its old `created_at` and the *remaining* `expires_in`: the sum is then in the past, and the token is valid for the
+ * remaining time. Never longer than `expires_in`, because the clocks may differ.
  */
 export function lifeSeconds(expiresIn: number, createdAt = 0, now = Date.now() / 1000): number {
   const left = createdAt + expiresIn - now;
   return left > 0 ? Math.min(left, expiresIn) : expiresIn;
 }
 
-/** A number, or the text of one; `undefined` for everything else. */
+/** A positive number, also as text; `undefined` for everything else. */
 function positive(value: unknown): number | undefined {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined;

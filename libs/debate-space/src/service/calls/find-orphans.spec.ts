@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { errorOf, serviceClients } from '#support/service/service-clients.js';
 import { InvalidArgumentError, NoAccountsError } from '../../errors.js';
-import type { FindAccounts, OrphanedUser } from './find-orphans.js';
+import type { FindAccounts, OrphanedUser } from './user-walks.js';
 
 const { simulator, scripted, client, runtime } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));

@@ -1,7 +1,7 @@
 import { invalidArgument, UnexpectedResponseError, type DebateSpaceOperation } from '../../errors.js';
-import { assertSuccess, jsonBody, parsed, refusalIn, strangerIn, unexpected } from '../http/answer.js';
+import { parsed, refusalIn, strangerIn } from '../http/body.js';
 import type { HttpReply } from '../http/exchange.js';
-import { NOT_FOUND } from '../http/status-table.js';
+import { assertSuccess, jsonBody, NOT_FOUND, unexpected } from '../http/status-table.js';
 
 type FilterValue = string | number | boolean;
 
@@ -17,8 +17,8 @@ export type ListUsersQuery = UserFilters & {
 };
 
 /**
- * A user as the service lists it (service-interface.md, section 4.4). The interface does not show the record's fields;
- * these are the ones known from deployed services. All others are kept as they come.
+ * A user as the service lists it (service-interface.md, section 4.4). The interface does not show the fields of the record:
+ * these are known from deployed services. All others are passed on unchanged.
  */
 export interface DebateSpaceUser {
   /** Absent or null for an anonymized user. The digits, where the service sends a number. */
@@ -32,12 +32,12 @@ export interface DebateSpaceUser {
   readonly [field: string]: unknown;
 }
 
-/** One page of the user list. What the service's headers do not say is absent. */
+/** One page of the user list. A property is absent when the service does not send its header. */
 export interface UserPage {
   readonly users: readonly DebateSpaceUser[];
   /** From 1. */
   readonly page: number;
-  /** Users per page, as requested or as the service says. */
+  /** Users per page: as requested, or else as the service says. */
   readonly perPage?: number;
   /** Users on all pages. */
   readonly total?: number;
@@ -52,14 +52,15 @@ export interface ListedPage {
   readonly follows: boolean | undefined;
 }
 
-const OURS: Readonly<Record<string, string>> = {
+/** Parameters that the plugin sets itself, with the hint. */
+const RESERVED: Readonly<Record<string, string>> = {
   per_page: 'use perPage',
   api_key: "use the option users.listAuth: 'apiKey'",
-  access_token: 'the token goes into a header, automatically',
+  access_token: 'leave it out, because the plugin sends the token in a header',
 };
 
 /**
- * The query of the user list. An array gives a parameter several times; `undefined` leaves it out.
+ * The query of the user list. An array repeats a parameter; `undefined` leaves it out.
  * @throws {@link InvalidArgumentError}
  */
 export function userQuery({ page = 1, perPage, ...filters }: ListUsersQuery): URLSearchParams {
@@ -67,8 +68,8 @@ export function userQuery({ page = 1, perPage, ...filters }: ListUsersQuery): UR
   const query = new URLSearchParams({ page: String(positiveInteger(operation, 'page', page)) });
   if (perPage !== undefined) query.set('per_page', String(positiveInteger(operation, 'perPage', perPage)));
   for (const [name, value] of Object.entries(filters)) {
-    if (Object.hasOwn(OURS, name))
-      throw invalidArgument(operation, `the filter ${name} is not for you to set: ${OURS[name] ?? ''}`);
+    if (Object.hasOwn(RESERVED, name))
+      throw invalidArgument(operation, `the filter ${name} is reserved; hint: ${RESERVED[name] ?? ''}`);
     for (const item of [value].flat()) {
       if (item === undefined) continue;
       if (!['string', 'number', 'boolean'].includes(typeof item)) {
@@ -90,15 +91,15 @@ const NO_LIST = {
   verdict: 'elsewhere',
   error: UnexpectedResponseError,
   text: 'there is no user list at {base_url}/users',
-  hint: '; check baseUrl',
+  hint: 'check baseUrl',
 } as const;
 
 const USER_BYTES = 16 * 1024;
 const USERS = 100;
 const MAX_USERS = 250;
-/** More would stop the event loop for too long. Of a page of 100 users, each has 500. */
+/** More would block the event loop for too long. Allows 500 values for each of 100 users. */
 const MAX_VALUES = 50_000;
-/** What recursive code, such as `JSON.stringify`, takes without a thought. */
+/** A depth that recursive code, such as `JSON.stringify`, can handle. */
 const MAX_DEPTH = 100;
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
@@ -110,7 +111,7 @@ export function maxPageBytes(perPage = USERS): number {
 
 /**
  * Reads a list answer: an envelope `{ success, data }` or a bare array, with or without paging headers.
- * @param mayBeBehind whether the page before was good, and did not say whether it was the last
+ * @param mayBeBehind whether the page before may have been the last one: the service did not say
  * @throws `DebateSpaceRequestError`
  */
 export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind = false): ListedPage {
@@ -131,13 +132,13 @@ export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind 
   const totalPages = count('total-pages');
   const nextPage =
     count('next-page') ?? (totalPages !== undefined && page < totalPages ? page + 1 : undefined);
-  // An unreadable header says nothing: a page too many is read rather than one too few.
+  // Ignores an unreadable header: better a page too many than a page too few.
   const isPaged = totalPages !== undefined || reply.header('next-page')?.trim() === '';
   const follows = nextPage !== undefined || (isPaged ? false : undefined);
   return { page: { users, page, perPage, total: count('total'), totalPages, nextPage }, follows };
 }
 
-/** How services answer a page that does not exist, if not with an empty one. */
+/** Whether the service answers that the page does not exist. Other services send an empty page. */
 function isBehindLast(reply: HttpReply): boolean {
   const { status } = reply;
   if (status === 400 || NOT_FOUND.has(status)) return strangerIn(reply) === undefined;
@@ -146,7 +147,7 @@ function isBehindLast(reply: HttpReply): boolean {
   return body === null || (dataOf(body) === null && refusalIn(body) === undefined);
 }
 
-/** Whether parsing the text, and using what comes of it, takes a bounded time. Looks at what stands outside of strings. */
+/** Whether parsing takes a bounded time: counts commas and brackets outside of strings. */
 function isReadable(json = ''): boolean {
   let [values, depth, isQuoted] = [1, 0, false];
   for (let at = 0; at < json.length; at += 1) {
@@ -174,11 +175,11 @@ function isListOfRecords(value: unknown): value is DebateSpaceUser[] {
 }
 
 /**
- * A number for a uid is its digits. One that JavaScript has rounded may be somebody else's.
- * @throws `DebateSpaceRequestError`
+ * Makes a uid of a number's digits.
+ * @throws `DebateSpaceRequestError` when JavaScript has rounded the number, which may then be the uid of another user
  */
 function normalized(user: DebateSpaceUser, reply: HttpReply): DebateSpaceUser {
-  // A host that copies the user would make it the prototype of the copy.
+  // Otherwise it would become the prototype of a copy that the host makes.
   if (Object.hasOwn(user, '__proto__')) Reflect.deleteProperty(user, '__proto__');
   const uid: unknown = user.uid;
   if (typeof uid !== 'number') return user;
@@ -189,7 +190,7 @@ function normalized(user: DebateSpaceUser, reply: HttpReply): DebateSpaceUser {
   );
 }
 
-/** Those of anonymized users are absent, `null` or empty. */
+/** The uid of an anonymized user is absent, `null` or empty. */
 export function hasUid<U extends DebateSpaceUser>(user: U): user is U & { readonly uid: string } {
   return typeof user.uid === 'string' && user.uid !== '';
 }

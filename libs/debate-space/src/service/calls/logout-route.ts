@@ -1,16 +1,15 @@
 import { AbortedError, DebateSpaceRequestError } from '../../errors.js';
-import { contradictionOf } from '../http/answer.js';
+import { contradictionOf, type Contradiction } from '../http/body.js';
 import type { HttpReply } from '../http/exchange.js';
-import type { Contradiction } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';
 
-/** What came of one logout notification. */
+/** The result of one logout notification. */
 export interface LogoutAnswer extends Pick<Partial<HttpReply>, 'status' | 'retryAfterMs' | 'clockSkewMs'> {
-  /** Why no whole answer came: the system's error code, or `TIMEOUT`. The status is absent then. */
+  /** Why no complete answer came: the system's error code, or `TIMEOUT`. Without a status. */
   readonly reason?: string;
   /** Why the body says that the logout did not happen. */
   readonly contradiction?: Contradiction | undefined;
-  /** Whether it was broken off by the signal. */
+  /** Whether the signal interrupted it. */
   readonly aborted?: boolean;
 }
 
@@ -19,7 +18,7 @@ export function backchannelLogoutUrl(authUrl: string, applicationName: string): 
   return `${authUrl}/auth/logout/${encodeURIComponent(applicationName)}`;
 }
 
-/** POST {auth_url}/auth/logout/{application_name}: one request, no retry, which is the queue's to schedule. */
+/** Sends POST {auth_url}/auth/logout/{application_name}, once: the queue schedules retries. */
 export class LogoutRoute {
   constructor(
     private readonly transport: Transport,
@@ -28,7 +27,7 @@ export class LogoutRoute {
 
   async send(logoutToken: string, signal: AbortSignal): Promise<LogoutAnswer> {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const body = `logout_token=${logoutToken}`; // no character of a JWT needs an escape
+    const body = `logout_token=${logoutToken}`; // no character of a JWT needs escaping
     const request = { operation: 'logoutUser', method: 'POST', url: this.url, headers, body } as const;
     try {
       const reply = await this.transport.exchange(request, signal);

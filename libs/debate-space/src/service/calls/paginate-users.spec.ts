@@ -6,7 +6,7 @@ import {
   type ScriptedRequest,
 } from '#support/service/service-clients.js';
 import type { DebateSpaceUser, ListedPage, UserPage } from './listed-users.js';
-import { iterateUsers } from './paginate-users.js';
+import { iterateUsers } from './user-walks.js';
 
 const { simulator, scripted, client } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));
@@ -138,7 +138,7 @@ describe('walking all users', () => {
     });
 
     it.each<[string, ScriptedAnswer, string]>([
-      ['404', { status: 404 }, 'there is no user list at {base_url}/users (404); check baseUrl'],
+      ['404', { status: 404 }, 'there is no user list at {base_url}/users (404); hint: check baseUrl'],
       ['400', { status: 400 }, 'the service refused the request (400)'],
       ['204', { status: 204 }, 'is empty'],
       ['data: null', { body: { data: null } }, 'is not a list of users'],

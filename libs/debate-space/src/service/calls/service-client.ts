@@ -19,11 +19,11 @@ export interface ServiceCall<T> extends Pick<HttpRequest, 'operation' | 'method'
   readonly priority: Priority;
   /** In place of `http.totalTimeoutMs`, for a call that is one of several. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Whether the caller has acquired the slot of the first request. @defaultValue `false` */
+  /** Whether the caller already has the slot for the first request. @defaultValue `false` */
   readonly hasSlot?: boolean;
   /**
    * Reads an answer.
-   * @param unknownBefore whether an earlier attempt of this call may have had its effect
+   * @param unknownBefore whether an earlier attempt of this call may have had an effect
    * @throws `DebateSpaceRequestError`
    */
   read(reply: HttpReply, unknownBefore: boolean): T;
@@ -39,23 +39,23 @@ export interface ServiceClientParts {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** Calls under {base_url}: each in its slot of the rate limit, with a living token, repeated as far as the policy goes. */
+/** Calls under {base_url}: takes a slot of the rate limit and an access token for each request, and repeats by the policy. */
 export class ServiceClient {
   constructor(private readonly parts: ServiceClientParts) {}
 
-  /** For a call, in milliseconds. */
+  /** For one call with all its attempts, in milliseconds. */
   get totalTimeoutMs(): number {
     return this.parts.policy.totalTimeoutMs;
   }
 
-  /** How long a job waits for a slot: the window of the rate limit may be full of the calls of others. */
+  /** How long a job waits for a slot, in milliseconds: calls of others may fill the window of the rate limit. */
   get #jobWaitMs(): number {
     return this.totalTimeoutMs + 2 * this.parts.limiter.windowMs;
   }
 
   /**
-   * Waits for all that the request of a job needs: an access token, and a slot of the rate limit. Rejects with a
-   * `DebateSpaceRequestError` when there is no token.
+   * Waits for the access token and the slot that the request of a job needs. Rejects with a `DebateSpaceRequestError` when
+   * it gets no token.
    */
   prepareJob(
     operation: DebateSpaceOperation,
@@ -84,7 +84,7 @@ export class ServiceClient {
         if (reply.status === 429 && reply.retryAfterMs !== undefined) limiter.pause(reply.retryAfterMs);
         return call.read(reply, unknownBefore);
       } catch (error) {
-        // A web page with 401 says nothing of the token.
+        // Only the service itself: a web page with 401 does not mean that the token is wrong.
         if (!(error instanceof AuthenticationError) || scope === undefined || token === undefined)
           throw error;
         tokens.drop(scope, token);
@@ -105,7 +105,7 @@ export class ServiceClient {
     signal: AbortSignal,
   ): Promise<void> {
     const { limiter, policy } = this.parts;
-    // A request that starts just before the end of the call is cut off, and its effect is unknown.
+    // A request that starts just before the end of the call would be cut off, with an unknown effect.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
     const withinMs = priority === 'job' ? this.#jobWaitMs : leftMs - reservedMs;
     const maxPauseMs = priority === 'walk' ? totalMs : Infinity;
@@ -117,7 +117,7 @@ export class ServiceClient {
     throw new RateLimitedError(message, { ...details, repeat: 'too-late' });
   }
 
-  /** A failure to get a token is seen from the call that needs it: that call was not sent. */
+  /** Turns a failure of the token request into the error of the call, which was not sent. */
   #token(
     operation: DebateSpaceOperation,
     scope: Scope,

@@ -85,7 +85,7 @@ describe('a page of the user list', () => {
     [
       'a web page',
       '<html>',
-      'something else than the service answers (200 with a web page); check authUrl and baseUrl',
+      'something else than the service answers (200 with a web page); hint: check authUrl and baseUrl',
     ],
     ['cut-off JSON', '[{"uid":"al', 'is not whole JSON'],
     ['null', 'null', 'is not a list of users'],

@@ -19,7 +19,7 @@ describe('the query of the user list', () => {
   it.each([
     [{ per_page: 5 }, 'use perPage'],
     [{ api_key: 'x' }, "users.listAuth: 'apiKey'"],
-    [{ access_token: 'x' }, 'the token goes into a header'],
+    [{ access_token: 'x' }, 'sends the token in a header'],
     [{ page: 0 }, 'page must be a whole number from 1'],
     [{ page: -1 }, 'page must be'],
     [{ page: 1.5 }, 'page must be'],

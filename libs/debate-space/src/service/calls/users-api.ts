@@ -6,18 +6,17 @@ import {
   listedPage,
   maxPageBytes,
 } from './listed-users.js';
-import { namedUid } from '../../uid-rule.js';
+import { acceptedUid, namedUid } from '../../uid-rule.js';
 import type { ErasureMode } from '../../events.js';
 import { UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';
-import { assertSuccess, contradictionOf, unexpected } from '../http/answer.js';
+import { contradictionOf } from '../http/body.js';
 import type { HttpReply } from '../http/exchange.js';
-import { NOT_FOUND } from '../http/status-table.js';
-import { findInPages, iterateUsers } from './paginate-users.js';
+import { assertSuccess, NOT_FOUND, unexpected } from '../http/status-table.js';
+import { findInPages, iterateUsers } from './user-walks.js';
 import type { NoSlot } from '../rate-limiter.js';
 import type { Priority } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
-import { acceptedUid } from '../../uid.js';
 
 const ERASURES = {
   anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },
@@ -29,7 +28,7 @@ export interface ListOptions {
   readonly priority?: Priority;
   /** @defaultValue `http.totalTimeoutMs` */
   readonly totalTimeoutMs?: number;
-  /** Whether a refusal may mean that the page before was the last one. @defaultValue `false` */
+  /** Whether the page before may have been the last one. @defaultValue `false` */
   readonly mayBeBehind?: boolean | undefined;
 }
 
@@ -43,9 +42,9 @@ export class UsersApi {
   ) {}
 
   /**
-   * @param isJob whether {@link prepareErasure} has prepared it; a user who is not found is then not an error
-   * @returns the status of the answer; of {@link NOT_FOUND} when the user is not found
-   * @throws {@link UserNotFoundError} when the user is not found
+   * @param isJob whether a job calls it, after {@link prepareErasure}; a user who is not found is then no error
+   * @returns the status of the answer; one of {@link NOT_FOUND} when a job does not find the user
+   * @throws {@link UserNotFoundError} when a call does not find the user
    */
   async erase(uid: string, mode: ErasureMode, signal?: AbortSignal, isJob = false): Promise<number> {
     const { operation, method, rest } = ERASURES[mode];
@@ -62,17 +61,17 @@ export class UsersApi {
     return this.client.call(call, signal);
   }
 
-  /** Waits for all that an erasure of a job needs before its request. Rejects with a `DebateSpaceRequestError`. */
+  /** Waits for the access token and the slot of an erasure by a job. Rejects with a `DebateSpaceRequestError`. */
   prepareErasure(mode: ErasureMode, signal: AbortSignal): Promise<NoSlot | undefined> {
     return this.client.prepareJob(ERASURES[mode].operation, 'authentication', signal);
   }
 
   async list(
-    asked: ListUsersQuery,
+    requested: ListUsersQuery,
     signal?: AbortSignal,
     { priority = 'call', totalTimeoutMs, mayBeBehind }: ListOptions = {},
   ): Promise<ListedPage> {
-    const query = userQuery(asked);
+    const query = userQuery(requested);
     if (this.listApiKey) query.set('api_key', this.listApiKey.reveal());
     const call = {
       operation: 'listUsers',
@@ -81,13 +80,13 @@ export class UsersApi {
       scope: this.listApiKey ? undefined : 'public',
       priority,
       totalTimeoutMs,
-      maxBytes: maxPageBytes(asked.perPage),
-      read: (reply: HttpReply) => listedPage(reply, asked, mayBeBehind),
+      maxBytes: maxPageBytes(requested.perPage),
+      read: (reply: HttpReply) => listedPage(reply, requested, mayBeBehind),
     } as const;
     return this.client.call(call, signal);
   }
 
-  /** All users, page after page. Waits for its slots of the rate limit, without end. */
+  /** All users, page after page. Waits for its slots of the rate limit without a limit of time. */
   walk(query: Omit<ListUsersQuery, 'page'>, signal?: AbortSignal): AsyncIterable<DebateSpaceUser> {
     return iterateUsers((page, mayBeBehind) =>
       this.list({ ...query, page }, signal, { priority: 'walk', mayBeBehind }),
@@ -111,12 +110,12 @@ const NO_USER = {
   error: UserNotFoundError,
   text: 'the user is not found',
 } as const;
-/** The 2xx that say that the user is erased. 202 only promises it. */
+/** The statuses of a completed erasure. A 202 only promises it. */
 const DONE: ReadonlySet<number> = new Set([200, 201, 204]);
 
 /**
- * Reads the answer to an erasure. Its body is not shown in the interface: it counts only where it contradicts the status. A
- * 404 or 410 of the service after an attempt of unknown outcome means that the attempt has erased the user.
+ * Reads the answer to an erasure. The interface does not show its body, so it counts only if it contradicts the status. A 404
+ * or 410 of the service after an attempt of unknown outcome means that this attempt has erased the user.
  */
 function erased(reply: HttpReply, unknownBefore: boolean): number {
   const { status } = reply;

@@ -4,10 +4,9 @@ import type { TLSSocket } from 'node:tls';
 import type { Axios, AxiosAdapter, AxiosError, AxiosHeaders, AxiosRequestConfig, AxiosResponse } from 'axios';
 import { getProxyForUrl } from 'proxy-from-env';
 import { lazy } from '../../async/promises.js';
-import { isLoopback } from '../../options/option-problem.js';
 import { SHORT_BYTES, Unanswered, type HttpRequest, type RawReply, type Send } from './exchange.js';
 
-/** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
+/** The type of the option `http.adapter`: one of axios's own adapters for Node.js, or a function. */
 export type HttpAdapter = 'http' | 'fetch' | AxiosAdapter;
 
 /** Sends through axios and an adapter that the host has chosen. */
@@ -18,7 +17,7 @@ export function axiosSender(adapter: HttpAdapter): {
   const load = axiosWith(adapter);
   const send: Send = async (request, signal) => {
     const url = new URL(request.url);
-    proxyFor(url); // its error says what is wrong, and shows no password
+    proxyFor(url); // for its error, which names the variable and shows no password
     const proxy = isLoopback(url.hostname) ? false : undefined;
     return rawReply(await answerOf(await load(), request, { proxy, signal }));
   };
@@ -26,8 +25,8 @@ export function axiosSender(adapter: HttpAdapter): {
 }
 
 /**
- * Sends through a proxy of the environment: axios tunnels what is for an `https:` address, so that the proxy sees its host and
- * nothing else. Each request has a tunnel of its own, which ends with it. Rejects with {@link Unanswered}.
+ * Sends through a proxy of the environment. For an `https:` address axios opens a tunnel, so that the proxy sees only the host.
+ * Each request has its own tunnel, which closes with it. Rejects with {@link Unanswered}.
  */
 export function proxySender({ protocol, hostname, port, username, password }: URL): Send {
   const load = axiosWith('http');
@@ -38,13 +37,13 @@ export function proxySender({ protocol, hostname, port, username, password }: UR
     ...(username !== '' && { auth: { username: decoded(username), password: decoded(password) } }),
   };
   return async (request, signal) => {
-    const httpsAgent = new Agent({ signal } as AgentOptions); // ends the tunnel, too; axios alone leaves its socket open
+    const httpsAgent = new Agent({ signal } as AgentOptions); // closes the tunnel, too, whose socket axios would leave open
     const axios = await load();
     try {
       const answer = await answerOf(axios, request, { proxy, httpsAgent, signal });
       const socket = (answer.request as ClientRequest).socket as TLSSocket | null;
       if (!request.url.startsWith('https:') || socket?.encrypted === true) return rawReply(answer);
-      // The agent gives the proxy's refusal for the answer of the service.
+      // The agent returns the proxy's refusal as if the service had answered.
       throw Object.assign(new Error('the proxy refused a tunnel'), { code: `PROXY_${answer.status}` });
     } catch (error) {
       const { request: sent } = error as { request?: ClientRequest };
@@ -66,7 +65,17 @@ export function proxyFor(address: URL): URL | undefined {
   throw Object.assign(new Error('the proxy of the environment is not a URL'), { code: 'INVALID_PROXY' });
 }
 
-/** A password with a bare `%`, which many write so, is taken as it stands. */
+/** Whether an address leads to this machine, so that no request leaves it. */
+export function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(\.\d+){3}$/.test(hostname) // not 127.example.org
+  );
+}
+
+/** Leaves a password with a bare `%` as it is, because many people do not encode it. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -78,7 +87,7 @@ function decoded(text: string): string {
 function axiosWith(adapter: HttpAdapter): () => Promise<Axios> {
   return lazy(async () => {
     const { Axios: AxiosClass } = await import('axios');
-    // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
+    // Not axios.create(), which would take over the defaults and headers of the host's own axios.
     return new AxiosClass({
       adapter,
       decompress: false, // the transport decodes for all adapters alike
@@ -104,11 +113,11 @@ async function answerOf(
   }
 }
 
-/** Rejects after an abort, and leaves an adapter that heeds the signal the time to say whether the request was sent. */
+/** Rejects after an abort, a little later: an adapter that obeys the signal can first report whether the request was sent. */
 function abandoned(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const give = (): void => void setImmediate(reject, new DOMException('aborted', 'AbortError'));
-    signal.addEventListener('abort', give, { once: true });
+    const rejectSoon = (): void => void setImmediate(reject, new DOMException('aborted', 'AbortError'));
+    signal.addEventListener('abort', rejectSoon, { once: true });
   });
 }
 

@@ -1,6 +1,6 @@
 import type { DebateSpaceOperation } from '../../errors.js';
 
-/** What is sent to the service, and what comes back. */
+/** A request to the service. */
 export interface HttpRequest {
   /** As errors name it. */
   readonly operation: DebateSpaceOperation;
@@ -8,11 +8,11 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** A longer answer is not read to its end. @defaultValue {@link SHORT_BYTES} */
+  /** The longest body of an answer. @defaultValue {@link SHORT_BYTES} */
   readonly maxBytes?: number;
 }
 
-/** An answer as it came. */
+/** An answer as the sender received it. */
 export interface RawReply {
   readonly status: number;
   readonly data: unknown;
@@ -25,18 +25,18 @@ export interface HttpReply extends Pick<HttpRequest, 'operation'> {
   readonly body: string | undefined;
   /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
   header(name: string): string | undefined;
-  /** What `Retry-After` says. */
+  /** `Retry-After`, in milliseconds from now. */
   readonly retryAfterMs?: number;
   /** The service's clock minus this one's, in milliseconds, by the `Date` of the answer. */
   readonly clockSkewMs?: number;
 }
 
-/** Sends one request, follows no redirect, and takes every status. Rejects without a whole answer. */
+/** Sends one request. Follows no redirect, accepts every status, and rejects when no complete answer comes. */
 export type Send = (request: HttpRequest, signal: AbortSignal) => Promise<RawReply>;
 
 /** The error of a sender that knows whether the request was sent. */
 export class Unanswered extends Error {
-  /** @param sent whether the service can have seen any of the request */
+  /** @param sent whether the service may have seen a part of the request */
   constructor(
     cause: Error,
     readonly sent: boolean,
@@ -45,7 +45,7 @@ export class Unanswered extends Error {
   }
 }
 
-/** For the answers of every route but the user list. */
+/** For the answers of all routes except the user list. */
 export const SHORT_BYTES = 64 * 1024;
-/** The code of zlib and of our own sender for a body that is larger than `maxBytes`. */
+/** The error code of zlib, and of our own sender, for a body that is larger than `maxBytes`. */
 export const TOO_LARGE = 'ERR_BUFFER_TOO_LARGE';

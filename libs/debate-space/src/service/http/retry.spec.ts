@@ -155,7 +155,7 @@ describe('repeating a call', () => {
       const error = await errorOf((await client(service)).deleteUser('alice'));
       expect(error).toBeInstanceOf(UnexpectedResponseError);
       expect(error).toMatchObject({ outcome: 'unknown', attempts: 4 });
-      expect((error as Error).message).toContain('(404 with a web page); check authUrl and baseUrl');
+      expect((error as Error).message).toContain('(404 with a web page); hint: check authUrl and baseUrl');
     });
 
     it.each(['anonymizeUser', 'deleteUser'] as const)(

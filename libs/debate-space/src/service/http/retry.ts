@@ -9,26 +9,26 @@ import {
 } from '../../errors.js';
 
 export interface RetryPolicy {
-  /** How many requests, the first included. */
+  /** How many requests, including the first. */
   readonly maxAttempts: number;
-  /** For all of them, in milliseconds. */
+  /** For all requests together, in milliseconds. */
   readonly totalTimeoutMs: number;
 }
 
 /**
- * How long a call may take, and what is repeated:
+ * How long a call may take, and what it repeats:
  *
- * - `call`: somebody waits for it, for `totalTimeoutMs` at most.
- * - `walk`: a loop over the users. Waits for its slots as long as it takes, and for a pause that the service requests, but not
- *   for one that is longer than `totalTimeoutMs`.
- * - `job`: waits like `walk`, and has a schedule of its own. Only a request whose access token was refused is repeated.
+ * - `call`: the host waits for it, `totalTimeoutMs` at most.
+ * - `walk`: a loop over the users. Waits for its slots without a limit, and for a pause that the service requests unless it is
+ *   longer than `totalTimeoutMs`.
+ * - `job`: waits like `walk`. Repeats only a request whose access token was refused, because the job has its own schedule.
  */
 export type Priority = 'call' | 'walk' | 'job';
 
 export interface Attempt {
   /** Milliseconds until the end of the call, from now; `Infinity` for walks and jobs. */
   readonly leftMs: () => number;
-  /** Whether an earlier attempt of this call may have had its effect. */
+  /** Whether an earlier attempt of this call may have had an effect. */
   readonly unknownBefore: boolean;
 }
 
@@ -38,8 +38,7 @@ const MAX_DELAY_MS = 10_000;
 /**
  * Makes one call out of several attempts.
  * @param once one attempt; the `repeat` of a `DebateSpaceRequestError` that it throws says whether another one may follow
- * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted: if it
- *   was so from the beginning, nothing was sent
+ * @throws the error of the last attempt, with the outcome of all attempts; `AbortedError` when the signal was aborted
  */
 export async function retry<T>(
   operation: DebateSpaceOperation,
@@ -88,7 +87,7 @@ export function tooLate(operation: DebateSpaceOperation): TimeoutError {
   return new TimeoutError(message, { operation, outcome: 'not-sent', attempts: 0, repeat: 'too-late' });
 }
 
-/** @param retryAfterMs of what there was no time for */
+/** @param retryAfterMs when the attempt that had no time could have begun */
 function late(error: DebateSpaceRequestError, retryAfterMs?: number): DebateSpaceRequestError {
   if (error.repeat === 'later' && !(error instanceof TimeoutError))
     error.message += '; http.totalTimeoutMs leaves no time to try again';

@@ -1,6 +1,6 @@
 import type { Emit } from '../../events.js';
 
-/** The pause that the service has requested: a 429 or 503 with `Retry-After`, from any of its routes. One event each. */
+/** The pause that the service requests: a 429 or 503 with `Retry-After` from any route. Emits one event for each pause. */
 export class ServicePause {
   #until = 0;
   #unavailableUntil = 0;
@@ -12,12 +12,12 @@ export class ServicePause {
     return Math.max(0, this.#until - performance.now());
   }
 
-  /** Like `leftMs`, after a 503 only: that speaks of the service as a whole, a 429 of one of its limits. */
+  /** Like `leftMs`, after a 503 only: a 503 is about the whole service, a 429 about one of its limits. */
   get unavailableMs(): number {
     return Math.max(0, this.#unavailableUntil - performance.now());
   }
 
-  /** @param pauseMs what the answer's `Retry-After` says */
+  /** @param pauseMs the answer's `Retry-After`, in milliseconds */
   record(status: number, pauseMs = 0): void {
     if ((status !== 429 && status !== 503) || pauseMs === 0) return;
     const isNew = this.leftMs === 0;
@@ -28,13 +28,12 @@ export class ServicePause {
   }
 }
 
-/** One odd header must not stop an application for years. */
+/** A longer `Retry-After` is not believed: one odd header must not stop an application for years. */
 export const MAX_RETRY_AFTER_MS = 60 * 60_000;
 
 /**
- * `Retry-After` (RFC 9110, section 10.2.3), seconds or an HTTP date, in milliseconds from now; `undefined` when absent
- * or unreadable. A longer wait than an hour is not believed. A date is taken against the answer's own `Date`, so that two
- * clocks that differ do no harm.
+ * `Retry-After` (RFC 9110, section 10.2.3), seconds or an HTTP date, in milliseconds from now, an hour at most; `undefined`
+ * when absent or unreadable. Compares a date with the answer's own `Date`, because the clocks may differ.
  */
 export function retryAfterMs(value = '', date = '', now = Date.now()): number | undefined {
   const seconds = /^\s*(\d+)\s*(?:,|$)/.exec(value)?.[1];
@@ -43,5 +42,5 @@ export function retryAfterMs(value = '', date = '', now = Date.now()): number | 
 }
 
 function httpDate(text: string): number {
-  return text.endsWith('GMT') ? Date.parse(text) : Number.NaN; // `Date` takes `soon 3`, too
+  return text.endsWith('GMT') ? Date.parse(text) : Number.NaN; // `Date.parse` accepts `soon 3`, too
 }

@@ -10,30 +10,27 @@ import {
   type DebateSpaceRequestError,
   type AttemptDetails,
 } from '../../errors.js';
+import { parsed, strangerIn, type Contradiction } from './body.js';
+import type { HttpReply } from './exchange.js';
 
 /**
- * Who speaks, and what it comes to. Only `refused` parks a logout or fails a call for good: it is the service's own word.
+ * Who answers, and with which result. Only `refused` parks a logout or fails a call for good, because only then the service
+ * itself has refused it.
  *
- * - `done`: a 2xx that nothing contradicts.
- * - `denied`: a 2xx whose body says that this one was not done.
+ * - `done`: a 2xx that the body does not contradict.
+ * - `denied`: a 2xx whose body says that the service did not do it.
  * - `busy`: the service wants fewer requests.
- * - `away`: nobody serves at the moment.
+ * - `away`: the service is not available at the moment.
  * - `elsewhere`: something else than the service answers at this address.
  */
 export type Verdict = 'done' | 'refused' | 'denied' | 'busy' | 'away' | 'elsewhere';
 
-/**
- * Why the body of an answer says that the service did not do it. `an unreadable body`: its coding, its charset, its type or
- * its JSON cannot be read.
- */
-export type Contradiction = 'a web page' | 'an unreadable body' | 'success: false' | 'an error';
-
-/** What the service says of a user, or of an address, that it does not have. */
+/** The statuses for a user, or an address, that the service does not have. */
 export const NOT_FOUND: ReadonlySet<number> = new Set([404, 410]);
 
 export type ErrorClass = new (message: string, details: AttemptDetails) => DebateSpaceRequestError;
 
-/** What a status means, and the error of a call that ends with it. */
+/** What a status means, and the error of a call whose last answer has it. */
 export interface Meaning {
   readonly verdict: Verdict;
   readonly error: ErrorClass;
@@ -45,7 +42,7 @@ export interface Meaning {
 
 export type StatusMeanings = Readonly<Partial<Record<number, Meaning>>>;
 
-const HINT = '; check authUrl and baseUrl';
+const HINT = 'check authUrl and baseUrl';
 const UNKNOWN = { outcome: 'unknown' } as const;
 const away = (text: string): Meaning => ({ verdict: 'away', error: UnavailableError, text });
 const elsewhere = (text: string, hint = HINT): Meaning => ({
@@ -57,7 +54,7 @@ const elsewhere = (text: string, hint = HINT): Meaning => ({
 
 const NOTHING_THERE = elsewhere('there is nothing at the address');
 
-/** Section 7 of service-interface.md shows no error statuses: they have their meaning in RFC 9110. */
+/** Section 7 of service-interface.md shows no error statuses, so they mean what RFC 9110 says. */
 const STATUSES: StatusMeanings = {
   401: {
     verdict: 'refused',
@@ -67,7 +64,7 @@ const STATUSES: StatusMeanings = {
   403: {
     verdict: 'refused',
     error: PermissionError,
-    text: 'the service does not allow this to this API key',
+    text: 'this API key does not have the permission for it',
   },
   404: NOTHING_THERE,
   405: elsewhere('the address does not take such a request'),
@@ -78,30 +75,30 @@ const STATUSES: StatusMeanings = {
   423: away('the service is locked'),
   425: away('the service is not ready for this'),
   429: { verdict: 'busy', error: RateLimitedError, text: 'the service requests fewer requests' },
-  499: { ...away('the request was given up on its way'), ...UNKNOWN },
+  499: { ...away('a proxy gave up waiting for the service'), ...UNKNOWN },
 };
 const DONE: Meaning = { verdict: 'done', error: UnexpectedResponseError, text: 'the service answered' };
-const REDIRECT = elsewhere('the service answered with a redirect', `, which is never followed${HINT}`);
+const REDIRECT = elsewhere('the service answered with a redirect, which is never followed');
 const REFUSED: Meaning = { verdict: 'refused', error: RefusedError, text: 'the service refused the request' };
 const DENIED: Meaning = { ...REFUSED, verdict: 'denied' };
 const UNAVAILABLE: Meaning = { ...away('the service is not available'), ...UNKNOWN };
 const STRANGER = elsewhere('something else than the service answers');
 
-/** The answer as far as it decides what to do. */
-export interface Said {
+/** The part of an answer that decides what follows. */
+export interface Answered {
   readonly status: number;
   readonly contradiction?: Contradiction | undefined;
 }
 
 /**
  * What an answer means: the one table for logouts, user calls and the token route.
- * @param special what some statuses mean for this call; a stranger's answer in their place means nothing of it
+ * @param special what some statuses mean for this call, if the service itself answers
  */
-export function meaningOf({ status, contradiction }: Said, special: StatusMeanings = {}): Meaning {
+export function meaningOf({ status, contradiction }: Answered, special: StatusMeanings = {}): Meaning {
   const meaning = special[status] ?? STATUSES[status] ?? ofClass(status);
   const { verdict } = meaning;
-  if (verdict === 'away' || verdict === 'busy' || meaning === REDIRECT) return meaning; // not now in any case
-  // A page with a 2xx may be the service's own after all; with a 4xx, nobody has done anything.
+  if (verdict === 'away' || verdict === 'busy' || meaning === REDIRECT) return meaning; // whoever answers: try again later
+  // The service itself may have sent a web page with a 2xx, so the outcome is unknown. With a 4xx, nothing was done.
   if (contradiction === 'a web page' || contradiction === 'an unreadable body')
     return verdict === 'done' ? { ...STRANGER, ...UNKNOWN } : STRANGER;
   return verdict === 'done' && contradiction !== undefined ? DENIED : meaning;
@@ -113,7 +110,46 @@ function ofClass(status: number): Meaning {
   return status >= 200 && status < 300 ? DONE : REDIRECT;
 }
 
-/** `503`, `403 with a web page`, `200 with success: false`: for messages, events and logs. */
-export function statusText({ status, contradiction }: Said): string {
+/** Such as `503`, `403 with a web page` or `200 with success: false`, for messages, events and logs. */
+export function statusText({ status, contradiction }: Answered): string {
   return contradiction === undefined ? String(status) : `${status} with ${contradiction}`;
+}
+
+/**
+ * Throws unless an answer means `done`.
+ * @param special what some statuses mean for this call
+ * @param contradiction by default only whether somebody else than the service answers
+ * @throws `DebateSpaceRequestError`; the call may be repeated unless the service itself refused it
+ */
+export function assertSuccess(
+  reply: HttpReply,
+  special: StatusMeanings = {},
+  contradiction: Contradiction | undefined = strangerIn(reply),
+): void {
+  const { operation, status, retryAfterMs } = reply;
+  const answered = { status, contradiction };
+  const { verdict, error: ErrorClass, text, hint, outcome = 'refused' } = meaningOf(answered, special);
+  if (verdict === 'done') return;
+  const later = { repeat: 'later', retryAfterMs } as const;
+  const isRefused = verdict === 'refused' || verdict === 'denied';
+  const details = { operation, outcome, status, ...(!isRefused && later) };
+  const problem = `${text} (${statusText(answered)})`;
+  throw new ErrorClass(hint === undefined ? problem : `${problem}; hint: ${hint}`, details);
+}
+
+/** The error of a 2xx that the interface does not have. The call may be repeated: a proxy may have sent the answer. */
+export function unexpected({ operation, status }: HttpReply, problem: string): DebateSpaceRequestError {
+  const message = `the service answered ${status}, ${problem}`;
+  return new UnexpectedResponseError(message, { operation, outcome: 'unknown', status, repeat: 'later' });
+}
+
+/**
+ * Parses the body of an answer that must be JSON; `undefined` when it is empty.
+ * @throws {@link UnexpectedResponseError} when it is not JSON
+ */
+export function jsonBody(reply: HttpReply): unknown {
+  const value = parsed(reply.body);
+  if (value === undefined && reply.body?.trim() !== '')
+    throw unexpected(reply, 'and the body is not whole JSON');
+  return value;
 }

@@ -20,7 +20,7 @@ import {
 import { retryAfterMs, type ServicePause } from './service-pause.js';
 import { UndiciSender } from './undici-sender.js';
 
-/** Nothing compressed: the answers are short. */
+/** Requests no compression, because the answers are short. */
 const HEADERS = {
   Accept: 'application/json',
   'Accept-Encoding': 'identity',
@@ -28,11 +28,11 @@ const HEADERS = {
 };
 
 /**
- * One HTTP exchange, once, with no retry and no redirect. The error of an adapter holds the request with its keys and
- * tokens, so it never leaves this file. The time-out and the abort also work when an adapter ignores its signal.
+ * One HTTP exchange, without retries and redirects. The error of an adapter holds the request with its keys and tokens, so it
+ * never leaves this file.
  */
 export class Transport {
-  /** Loads what sends, which is needed with the first request only. */
+  /** Loads the HTTP client, which otherwise happens with the first request. */
   readonly load: () => Promise<unknown>;
   readonly #undici: UndiciSender;
   readonly #chosen: Send | undefined;
@@ -55,9 +55,9 @@ export class Transport {
   }
 
   /**
-   * @param limitMs an earlier end than the time-out, in milliseconds
-   * @throws `DebateSpaceRequestError` when there is no whole answer
-   * @throws the error of an adapter with a mistake in it, such as a `TypeError`
+   * @param limitMs for a limit below the time-out, in milliseconds
+   * @throws `DebateSpaceRequestError` when no complete answer comes
+   * @throws the adapter's own error when its code has a mistake, such as a `TypeError`
    */
   async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<HttpReply> {
     if (signal.aborted) throw aborted(request, 'not-sent');
@@ -108,7 +108,7 @@ export class Transport {
   }
 }
 
-/** Errors of a connection that did not come about. After any other error, the service may have seen the request. */
+/** Errors before a connection exists. After any other error, the service may have seen the request. */
 const NO_CONNECTION = /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|INVALID_PROXY|PROXY_\d+)$/;
 const NO_TRUST = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 const MISTAKES = /^(Type|Range|Reference|Syntax|URI|Eval|Assertion)Error$/;
@@ -122,8 +122,8 @@ interface Cause {
 }
 
 /**
- * The error of a request without a whole answer.
- * @throws the error itself when it is a mistake in the code of an adapter, or in ours
+ * The error of a request without a complete answer.
+ * @throws the error itself when it shows a mistake in the code of an adapter, or in ours
  */
 function noAnswer(
   request: HttpRequest,
@@ -139,26 +139,26 @@ function noAnswer(
   const details = { operation, outcome, reason } as const;
   const later = { ...details, repeat: 'later' } as const;
   if (timedOut || (code === 'ECONNABORTED' && !signal.aborted))
-    return new TimeoutError('no whole answer in time', { ...later, reason: 'TIMEOUT' });
+    return new TimeoutError('no complete answer in time', { ...later, reason: 'TIMEOUT' });
   if (signal.aborted) return aborted(request, outcome);
   if (reason === TOO_LARGE || message?.startsWith('maxContentLength') === true) {
     const problem = `the answer is larger than ${maxBytes / 1024} KiB`;
     return new UnexpectedResponseError(problem, { ...details, outcome: 'unknown', reason: 'TOO_LARGE' });
   }
   if (reason === 'INVALID_PROXY') {
-    const problem = `no connection, the proxy of the environment is not a URL; hint: ${PROXY_HINT}`;
+    const problem = `no connection: the proxy of the environment is not a URL; hint: ${PROXY_HINT}`;
     return new NetworkError(problem, details);
   }
-  // axios and fetch also throw a TypeError when there is no connection; its cause, or axios's own code, shows which it is.
+  // axios and fetch also throw a TypeError without a connection: its cause, or axios's own code, tells them apart.
   if (MISTAKES.test(cause.name ?? '') && code !== 'ERR_NETWORK') throw cause as Error;
-  return new NetworkError(`no connection, or it broke (${reason})`, later);
+  return new NetworkError(`no connection, or a broken one (${reason})`, later);
 }
 
 function aborted({ operation }: HttpRequest, outcome: 'not-sent' | 'unknown'): AbortedError {
   return new AbortedError('aborted', { operation, outcome, retryable: true, reason: 'ABORTED' });
 }
 
-/** What an error was made of: axios wraps what it catches, and the wrapper holds the request with its keys. */
+/** The original error: axios wraps each error in one that holds the request with its keys. */
 function innermost(error: unknown): Cause {
   let inner = Object(error) as Cause;
   for (let depth = 0; depth < 5 && typeof inner.cause === 'object' && inner.cause !== null; depth += 1)

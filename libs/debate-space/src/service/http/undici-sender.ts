@@ -8,7 +8,7 @@ import { SHORT_BYTES, TOO_LARGE, Unanswered, type RawReply, type Send } from './
 export class UndiciSender {
   /** Loads undici's `Pool`. */
   readonly load = lazy(async () => {
-    Reflect.get(globalThis, 'Response'); // Node.js sets up its own fetch first: undici would become its dispatcher
+    Reflect.get(globalThis, 'Response'); // loads Node's own fetch first, which would otherwise take this undici's dispatcher
     return (await import('undici')).Pool;
   });
   /**
@@ -18,7 +18,7 @@ export class UndiciSender {
   readonly #pools = new Map<string, Pool>();
   readonly #closing = new AbortController();
 
-  /** @param timeoutMs how long a connection may take when its request has already ended */
+  /** @param timeoutMs how long a connection may take to open */
   constructor(private readonly timeoutMs: number) {
     setMaxListeners(0, this.#closing.signal); // every connection listens
   }
@@ -38,7 +38,7 @@ export class UndiciSender {
     });
     const { signal } = this.#closing;
     const open = new PoolClass(origin, {
-      connect: { timeout: this.timeoutMs + 1_000, signal }, // undici's clock is coarse, and must not ring before the caller's
+      connect: { timeout: this.timeoutMs + 1_000, signal }, // longer than the caller's time-out: undici's clock is coarse
       pipelining: 1,
       keepAliveMaxTimeout: 30_000, // some firewalls forget connections long before servers do
       headersTimeout: 0, // the caller's signal is the only time-out
@@ -56,7 +56,7 @@ export class UndiciSender {
   }
 }
 
-/** One request and its answer: what undici calls while they pass. */
+/** undici's handler for one request and its answer. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly reply: Promise<RawReply>;
   #settle!: { resolve: (reply: RawReply) => void; reject: (error: Unanswered) => void };
@@ -85,12 +85,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   };
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#abandoned) throw this.#abandoned; // leaves the connection to the next request
-    this.#controller = controller; // there is a connection, and writing begins
+    if (this.#abandoned) throw this.#abandoned; // the next request gets the connection
+    this.#controller = controller; // connected: the request is written now
   }
 
   onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
-    this.#status = status; // those of 1xx are overwritten
+    this.#status = status; // overwrites a 1xx
     this.#headers = headers;
   }
 
@@ -104,8 +104,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const headers = this.#headers;
     const data = Buffer.concat(this.#chunks, this.#bytes);
     const reply = { status: this.#status, data, header: (name: string) => headers[name] };
-    // undici frees the connection in an immediate of its own, which it schedules next. A request made before that would
-    // open another one.
+    // undici frees the connection in an immediate that it schedules next. An earlier request would open another connection.
     queueMicrotask(() => setImmediate(this.#settle.resolve, reply));
   }
 
