@@ -100,3 +100,23 @@ describe('each command of the pages', () => {
     expect([...flags].filter((flag) => !out.includes(flag))).toEqual([]);
   });
 });
+
+it.each(['docs/architecture.md', 'CONTRIBUTING.md'])(
+  'each file and each name of code in %s exists',
+  (page) => {
+    const folders = ['libs/debate-space/src', 'libs/debate-space-simulator/src', 'test', 'scripts', 'docs'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true, encoding: 'utf8' }).map(
+        (file) => `/${folder}/${file}`,
+      ),
+    );
+    const text = pageOf(page);
+    const named = [...text.matchAll(/(?<![*\w./-])(?:\.\.\/)?(\w[\w./-]*\.ts)\b/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)))).toEqual([]);
+    const words = [...text.matchAll(/`([a-zA-Z]+[A-Z]\w*)(?:\(\))?`/g)].map(([, name = '']) => name);
+    expect(words.filter((name) => !sources.includes(name))).toEqual([]);
+  },
+);
