@@ -25,6 +25,15 @@ describe('erase', () => {
     expect(out).toMatch(/^total +2\ndone +2\n/m);
   });
 
+  it('warns that it erases without the hooks of the app, unless nothing is erased', async () => {
+    const warning = 'This command erases users itself, without calling `erasure.beforeErase` of your app.';
+    expect((await scene.run('erase ada --mode delete --yes')).err).toContain(warning);
+    const { err } = await scene.run('erase ben --mode delete', { typed: 'delete 1' });
+    expect(err.indexOf(warning)).toBeLessThan(err.indexOf('Type "delete 1"'));
+    expect(err).toContain(warning);
+    expect((await scene.run('erase cleo --mode delete --dry-run')).err).not.toContain(warning);
+  });
+
   it('reads stdin', async () => {
     const command = 'erase --file - --format lines --mode delete --yes';
     expect(await scene.run(command, { piped: 'ada\nben\n' })).toMatchObject({ code: 0 });

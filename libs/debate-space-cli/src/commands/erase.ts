@@ -27,7 +27,7 @@ const MODE_HELP =
   'anonymize: remove personal data, keep contributions. delete: remove everything; the uid can never log in again';
 const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
 const HOOKS =
-  'This command erases them without calling `erasure.beforeErase` of your app. Your app processes the other erasures in the storage.';
+  'This command erases users itself, without calling `erasure.beforeErase` of your app. Your app processes the other erasures in the storage.';
 const WATCHES =
   'Queued. Your app will process it; this command only watches. No app running? Use --execute-here.';
 
@@ -95,27 +95,29 @@ function dryRunText({ notFoundLines, ...counts }: DryRun): string {
 function consequenceOf(
   { distinct, known, notFound, alreadyRequested }: DryRun,
   { mode, executeHere = false }: EraseOptions,
-  { settings: { options } }: CliContext,
+  { settings: { options, storage } }: CliContext,
 ): string {
   const unknown = known === 0 ? 'not found: all of them' : 'not found';
   const aside = { [unknown]: notFound, 'already requested': alreadyRequested };
   const told = Object.entries(aside).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
   const where = `"${shown(options.applicationName)}" at ${new URL(options.authUrl ?? '').host}`;
   const what = `${counted(distinct, 'user')} of ${where} will be ${VERBS[mode]}. This cannot be undone.`;
-  return [what, ...(told.length > 0 ? [`(${told.join(', ')})`] : []), ...(executeHere ? [HOOKS] : [])].join(
-    '\n',
-  );
+  const withoutHooks = executeHere || storage.engine === 'memory' ? [HOOKS] : [];
+  return [what, ...(told.length > 0 ? [`(${told.join(', ')})`] : []), ...withoutHooks].join('\n');
 }
 
 /** Requests the erasure, and waits until the app that shares the storage, or this command, has done it. */
 async function erase(
   { erasures }: Plugin,
   list: UidList,
-  { mode, reference, requestedBy, wait, executeHere = false }: EraseOptions & { readonly reference: string },
+  options: EraseOptions & { readonly reference: string },
   cli: CliContext,
 ): Promise<void> {
+  const { mode, reference, requestedBy, wait, executeHere = false, yes = false } = options;
   const { io, output, settings } = cli;
   const { interrupted: signal } = io;
+  const isMemory = settings.storage.engine === 'memory';
+  if (yes && (executeHere || isMemory)) output.note(HOOKS); // otherwise it was part of the question
   const goOn = `To continue: the same command with --reference ${quoted(reference)}`;
   output.note(`reference: ${shown(reference)}`);
   let status: ErasureStatus;
@@ -128,7 +130,6 @@ async function erase(
     const problem = 'Interrupted before the whole list was stored: no user of it is erased.';
     throw new Failure('unfinished', `${problem} ${goOn}.`);
   }
-  const isMemory = settings.storage.engine === 'memory';
   const onlyWatches = wait && !executeHere && !isMemory;
   if (onlyWatches) output.note(WATCHES);
   if (wait) status = await followErasure(erasures, reference, cli);

@@ -95,7 +95,11 @@ export function addOutbox(program: Command, cli: CliContext): void {
       if (!yes && given.length > 0) await confirm(cli, consequence, `${name} ${given.length}`);
       let count = 0;
       for (const id of given) if (await outbox[name](id)) count += 1;
-      if (count === 0 && given.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
+      if (count === 0 && given.length > 0)
+        throw new Failure(
+          'failed',
+          `No parked logout has such an id; one in the memory of a running app is ${name === 'retry' ? 'retried' : 'discarded'} only there.`,
+        );
       output.answer(
         { [name === 'retry' ? 'retried' : 'discarded']: count },
         `${counted(count, 'logout')} ${told}`,
