@@ -8,7 +8,8 @@ import { SecretKeyError, Secret, type SecretSource } from '../secrets/secret.js'
 import { Keyring } from '../secrets/keyring.js';
 import { LateStorage } from '../storage/late-storage.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
-import type { OpenStorage, Storage, StorageEngine } from '../storage/storage.js';
+import type { OpenStorage, StorageEngine } from '../storage/engine.js';
+import type { Storage } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
 import { optionProblem, type ResolvedOptions } from './resolve-options.js';
 

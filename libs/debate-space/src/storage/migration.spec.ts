@@ -11,7 +11,9 @@ import { postgresStorage } from './postgres.js';
 import { MIGRATIONS, statementsOf, type Dialect, type Migration } from './schema.js';
 import { openDriver, sqliteDatabase } from './sqlite-file.js';
 import { sqliteStorage } from './sqlite.js';
-import { endedAtOf, referenceKey, type Storage, type StorageEngine } from './storage.js';
+import type { StorageEngine } from './engine.js';
+import { endedAtOf, referenceKey } from './rules.js';
+import type { Storage } from './storage.js';
 
 const ROWS = 1_000;
 const FIRST = 1;

@@ -20,7 +20,8 @@ import { StorageError } from '../errors.js';
 import { MIGRATIONS } from './schema.js';
 import { openDriver } from './sqlite-file.js';
 import { sqliteStorage } from './sqlite.js';
-import type { NewLogout, OpenStorage } from './storage.js';
+import type { OpenStorage } from './engine.js';
+import type { NewLogout } from './storage.js';
 
 let added = 0;
 const newLogout = (subject = 'ada'): NewLogout => ({
