@@ -15,7 +15,8 @@ import { tableStorages } from '#support/storages/table-storages.js';
 import { down, up } from '../../docs/examples/recipes/debate-space.knex-migration.js';
 import { DebateSpace1760000000000 as Migration } from '../../docs/examples/recipes/debate-space.migration.js';
 import { former } from '../../docs/examples/recipes/former-storage.js';
-import { erasureId, type Storage } from '../../libs/debate-space/src/storage/storage.js';
+import { erasureId } from '../../libs/debate-space/src/storage/rules.js';
+import type { Storage } from '../../libs/debate-space/src/storage/storage.js';
 
 const scene = scenario();
 type Rows = readonly Readonly<Record<string, unknown>>[];
