@@ -160,13 +160,17 @@ describe('repeating a call', () => {
       }
     });
 
-    it.each([408, 425])('waits as long as the Retry-After of a %d says', async (status) => {
-      const service = await scripted(({ index }) =>
-        index === 0 ? { status, headers: { 'retry-after': '1' } } : { body: [] },
-      );
-      const start = performance.now();
-      await (await client(service)).listUsers();
-      expect(performance.now() - start).toBeGreaterThan(990);
+    it('waits as long as Retry-After says', async () => {
+      const waits = [408, 425, 503].map(async (status) => {
+        const service = await scripted(({ index }) =>
+          index === 0 ? { status, headers: { 'retry-after': '1' } } : { body: [] },
+        );
+        const debate = await client(service);
+        const start = performance.now();
+        await debate.listUsers();
+        return performance.now() - start;
+      });
+      for (const waitedMs of await Promise.all(waits)) expect(waitedMs).toBeGreaterThan(990);
     });
 
     it('is finished immediately when the service has asked all for a pause that nobody can wait for', async () => {
@@ -181,16 +185,6 @@ describe('repeating a call', () => {
       expect(listing.retryAfterMs).toBe(3_600_000);
       expect(deleting.retryAfterMs).toBeLessThanOrEqual(3_600_000);
       expect(service.requests).toHaveLength(1);
-    });
-
-    it('waits as long as Retry-After says', async () => {
-      const service = await scripted(({ index }) =>
-        index === 0 ? { status: 503, headers: { 'retry-after': '1' } } : {},
-      );
-      const debate = await client(service);
-      const start = performance.now();
-      await debate.deleteUser('alice');
-      expect(performance.now() - start).toBeGreaterThanOrEqual(999);
     });
 
     it('ends all attempts together at the deadline', async () => {
@@ -228,7 +222,7 @@ describe('repeating a call', () => {
 
     it('ends the wait for the rate limiter before a repetition at the deadline, and gives the place back', async () => {
       const service = await scripted(({ index }) => (index === 0 ? { status: 500 } : { body: [] }));
-      const http = { totalTimeoutMs: 1_500, rateLimit: { requests: 1, perMs: 2_500 } };
+      const http = { totalTimeoutMs: 1_500, rateLimit: { requests: 1, perMs: 1_600 } };
       const debate = await client(service, { http });
       const error = await errorOf(debate.deleteUser('alice'));
       expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 500, attempts: 1 });
