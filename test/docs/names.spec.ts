@@ -78,6 +78,15 @@ it('each variable of the pages is one that the packages read', () => {
   expect([...variables].filter((name) => !sources.includes(name))).toEqual([]);
 });
 
+it('each npm script of the pages and of CONTRIBUTING.md exists', () => {
+  const { scripts } = JSON.parse(pageOf('package.json')) as { scripts: object };
+  const named = new Set(
+    [...`${text}${pageOf('CONTRIBUTING.md')}`.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name),
+  );
+  expect(named.size).toBeGreaterThan(10);
+  expect([...named].filter((name) => !Object.keys(scripts).includes(name ?? ''))).toEqual([]);
+});
+
 describe('each command of the pages', () => {
   const lines = pages.flatMap((page) => [
     ...fencesOf(page).flatMap(({ code }) => code.split(/\n|\||;/)),
@@ -100,3 +109,23 @@ describe('each command of the pages', () => {
     expect([...flags].filter((flag) => !out.includes(flag))).toEqual([]);
   });
 });
+
+it.each(['docs/architecture.md', 'CONTRIBUTING.md'])(
+  'each file and each name of code in %s exists',
+  (page) => {
+    const folders = ['libs/debate-space/src', 'libs/debate-space-simulator/src', 'test', 'scripts', 'docs'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true, encoding: 'utf8' }).map(
+        (file) => `/${folder}/${file}`,
+      ),
+    );
+    const text = pageOf(page);
+    const named = [...text.matchAll(/(?<![*\w./-])(?:\.\.\/)?(\w[\w./-]*\.ts)\b/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)))).toEqual([]);
+    const words = [...text.matchAll(/`([a-zA-Z]+[A-Z]\w*)(?:\(\))?`/g)].map(([, name = '']) => name);
+    expect(words.filter((name) => !sources.includes(name))).toEqual([]);
+  },
+);

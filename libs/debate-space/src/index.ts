@@ -61,7 +61,8 @@ export {
 } from './api/debate-space-outbox.js';
 export type { LogoutHistoryEntry, ParkedLogout } from './logout/logout-repository.js';
 export { memoryStorage } from './storage/memory-storage.js';
-export type { HostTransaction, StorageEngine, StorageWarning } from './storage/storage.js';
+export type { StorageEngine, StorageWarning } from './storage/engine.js';
+export type { HostTransaction } from './storage/storage.js';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/user-walks.js';
 export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/listed-users.js';

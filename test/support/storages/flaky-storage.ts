@@ -1,5 +1,6 @@
 import { StorageError } from '../../../libs/debate-space/src/errors.js';
-import type { Storage, StorageEngine } from '../../../libs/debate-space/src/storage/storage.js';
+import type { StorageEngine } from '../../../libs/debate-space/src/storage/engine.js';
+import type { Storage } from '../../../libs/debate-space/src/storage/storage.js';
 
 /** How long a silent storage is waited for, in milliseconds. */
 const TIMEOUT_MS = 1_000;

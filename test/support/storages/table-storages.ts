@@ -10,7 +10,8 @@ import { postgresStorage } from '../../../libs/debate-space/src/storage/postgres
 import type { HostFunctions } from '../../../libs/debate-space/src/storage/server-calls.js';
 import { openDriver } from '../../../libs/debate-space/src/storage/sqlite-file.js';
 import { sqliteStorage } from '../../../libs/debate-space/src/storage/sqlite.js';
-import type { HostTransaction, StorageEngine } from '../../../libs/debate-space/src/storage/storage.js';
+import type { StorageEngine } from '../../../libs/debate-space/src/storage/engine.js';
+import type { HostTransaction } from '../../../libs/debate-space/src/storage/storage.js';
 import { mariadbServer, startMariadb } from '../servers/mariadb.js';
 import { postgresPool, postgresServer, startPostgres } from '../servers/postgres.js';
 

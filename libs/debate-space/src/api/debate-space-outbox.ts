@@ -4,7 +4,7 @@ import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { LogoutCounts, LogoutHistoryEntry, ParkedLogout } from '../logout/logout-repository.js';
 import type { Logouts } from '../logout/logouts.js';
 import type { JobLane } from '../jobs/job-lane.js';
-import type { OpenStorage, StorageEngine, StorageWarning } from '../storage/storage.js';
+import type { OpenStorage, StorageEngine, StorageWarning } from '../storage/engine.js';
 import type { StorageWatch } from '../storage/storage-watch.js';
 import { acceptedUid, namedUid } from '../uid-rule.js';
 

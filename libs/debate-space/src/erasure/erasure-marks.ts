@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import type { Emit } from '../events.js';
 import type { Keyring, Part } from '../secrets/keyring.js';
-import { erasureId, type Erasure, type Job, type NewErasure, type Reference } from '../storage/storage.js';
+import { erasureId } from '../storage/rules.js';
+import type { Erasure, Job, NewErasure, Reference } from '../storage/storage.js';
 import type { ErasureReceipt, PendingErasure } from './erasure.js';
 
 /** How many unverified rows are remembered, so that each is reported once. */

@@ -1,20 +1,20 @@
 import { ErasureError, invalidArgument } from '../errors.js';
 import type { Emit, ErasureMode } from '../events.js';
 import type { Keyring } from '../secrets/keyring.js';
-import {
-  referenceKey,
-  type Added,
-  type Claim,
-  type EndedUser,
-  type Erasure,
-  type ErasureRequests,
-  type HostTransaction,
-  type Job,
-  type ListPart,
-  type Progress,
-  type Reference,
-  type ReferenceStatus,
-  type Storage,
+import { referenceKey } from '../storage/rules.js';
+import type {
+  Added,
+  Claim,
+  EndedUser,
+  Erasure,
+  ErasureRequests,
+  HostTransaction,
+  Job,
+  ListPart,
+  Progress,
+  Reference,
+  ReferenceStatus,
+  Storage,
 } from '../storage/storage.js';
 import type { ErasureEnd, ErasureReceipt, ErasureStatus, PendingErasure } from './erasure.js';
 import { ErasureMarks } from './erasure-marks.js';

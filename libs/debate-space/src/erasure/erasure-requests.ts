@@ -31,8 +31,11 @@ const NAMED_REQUEST = v.object({
 
 /** Checks what a request says beside the uids. @throws {@link InvalidArgumentError} */
 export function namedRequest(request: NamedRequest): NamedRequest {
-  const { mode, reference, requestedBy } = Object(request) as Partial<NamedRequest>;
-  const { success, output, issues } = v.safeParse(NAMED_REQUEST, { mode, reference, requestedBy });
+  // By its name each, or a field that is missing has the message of valibot.
+  const given = Object(request) as object;
+  const names = Object.keys(NAMED_REQUEST.entries);
+  const fields = names.map((name) => [name, Reflect.get(given, name) as unknown]);
+  const { success, output, issues } = v.safeParse(NAMED_REQUEST, Object.fromEntries(fields));
   if (!success) throw invalidArgument('requestErasure', issues[0].message);
   return output;
 }

@@ -1,12 +1,6 @@
 import type { Keyring } from '../secrets/keyring.js';
-import {
-  endedAtOf,
-  type Claim,
-  type Job,
-  type NewLogout,
-  type Progress,
-  type Storage,
-} from '../storage/storage.js';
+import { endedAtOf } from '../storage/rules.js';
+import type { Claim, Job, NewLogout, Progress, Storage } from '../storage/storage.js';
 import type { EndReason } from '../events.js';
 
 /** The intent to log a user out: never a token (tokens live two minutes), never a session id. */

@@ -8,7 +8,8 @@ import { SecretKeyError, Secret, type SecretSource } from '../secrets/secret.js'
 import { Keyring } from '../secrets/keyring.js';
 import { LateStorage } from '../storage/late-storage.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
-import type { OpenStorage, Storage, StorageEngine } from '../storage/storage.js';
+import type { OpenStorage, StorageEngine } from '../storage/engine.js';
+import type { Storage } from '../storage/storage.js';
 import { StorageWatch } from '../storage/storage-watch.js';
 import { optionProblem, type ResolvedOptions } from './resolve-options.js';
 
@@ -90,26 +91,23 @@ async function firstKey(source: SecretSource): Promise<Secret> {
 }
 
 /**
- * Finds options that have the value of a key. The API key, the application name and the claims are sent and logged, and a storage
- * key that equals the secret key would be lost when the secret key is rotated.
+ * Finds options that have the value of a key. The API key and the texts of `logout` are sent or logged, and a storage key that
+ * equals the secret key would be lost when the secret key is rotated.
  */
 function sharedKeyProblems(options: ResolvedOptions, secretKey: Secret): OptionProblem[] {
-  const { apiKey, applicationName, logout, storageKey } = options;
   const hasKey = (option: string, key: 'apiKey' | 'secretKey') =>
     optionProblem(option, `has the value of ${key}`, 'give it its own');
-  const sent = {
-    apiKey: apiKey.reveal(),
-    applicationName,
-    'logout.issuer': logout.issuer,
-    'logout.audience': logout.audience,
-  };
-  const storageKeys = storageKey.map((key) => key.reveal());
+  const apiKey = options.apiKey.reveal();
+  const storageKey = options.storageKey.map((key) => key.reveal());
+  const given: [string, unknown][] = [
+    ...Object.entries({ ...options, apiKey, storageKey }),
+    ...Object.entries(options.logout).map(([name, value]): [string, unknown] => [`logout.${name}`, value]),
+  ];
   return [
-    ...Object.entries(sent)
-      .filter(([, values]) => [values].flat().includes(secretKey.reveal()))
+    ...given
+      .filter(([, value]) => [value].flat().includes(secretKey.reveal()))
       .map(([option]) => hasKey(option, 'secretKey')),
-    ...(storageKeys.includes(secretKey.reveal()) ? [hasKey('storageKey', 'secretKey')] : []),
-    ...(storageKeys.includes(sent.apiKey) ? [hasKey('storageKey', 'apiKey')] : []),
+    ...(storageKey.includes(apiKey) ? [hasKey('storageKey', 'apiKey')] : []),
   ];
 }
 

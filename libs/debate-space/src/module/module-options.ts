@@ -3,7 +3,7 @@ import type { DebateSpaceLogoutOptions } from '../logout/logout-options.js';
 import type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from '../service/http/http-options.js';
 import type { SessionRecord } from '../session-end/session-end.js';
 import type { DebateSpaceSessionOptions } from '../live-sessions/session-options.js';
-import type { StorageEngine } from '../storage/storage.js';
+import type { StorageEngine } from '../storage/engine.js';
 
 /**
  * The options of `DebateSpaceModule.forRoot`. Checked once at boot, all problems in one error.

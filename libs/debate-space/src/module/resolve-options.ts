@@ -14,7 +14,7 @@ import { isLoopback } from '../service/http/axios-sender.js';
 import type { SessionCookie, SessionStore, SessionUid } from '../session-end/session-end.js';
 import { defaultSessionUid } from '../session-end/session-user.js';
 import { memoryStorage } from '../storage/memory-storage.js';
-import type { StorageEngine } from '../storage/storage.js';
+import type { StorageEngine } from '../storage/engine.js';
 import { hasDotSegment } from '../uid-rule.js';
 
 /** The default of `authUrl`. */

@@ -3,7 +3,7 @@ import { StorageError } from '../errors.js';
 import type { DebateSpaceEvent } from '../events.js';
 import { LateStorage } from './late-storage.js';
 import { memoryStorage } from './memory-storage.js';
-import type { OpenStorage, StorageEngine } from './storage.js';
+import type { OpenStorage, StorageEngine } from './engine.js';
 import { StorageWatch } from './storage-watch.js';
 
 const unreachable = new StorageError('Postgres failed (ECONNREFUSED)', 'check that it runs', {

@@ -1,5 +1,6 @@
 import { StorageError } from '../errors.js';
-import type { OpenStorage, Storage, StorageEngine, StorageWarning } from './storage.js';
+import type { OpenStorage, StorageEngine, StorageWarning } from './engine.js';
+import type { Storage } from './storage.js';
 
 /** A storage that nothing answered for at the boot: every call rejects until {@link LateStorage.open} succeeds. */
 export class LateStorage implements OpenStorage {

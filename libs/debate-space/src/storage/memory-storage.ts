@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { StorageError } from '../errors.js';
 import { DueHeap } from './due-heap.js';
+import type { StorageEngine } from './engine.js';
 import {
   byDue,
   byEnd,
@@ -11,25 +12,26 @@ import {
   isBefore,
   isDue,
   jobOf,
+  MemoryJobs,
   newJob,
   newReference,
   parkedOf,
   progressOf,
+  retryParked,
+  setDue,
   settle,
   statusOf,
   type JobQueue,
   type JobRow,
   type ReferenceRow,
-  type SessionRow,
-} from './memory-rows.js';
+} from './memory-jobs.js';
+import { MemorySessions } from './memory-sessions.js';
+import { conflictOf, endedAtOf, referenceKey } from './rules.js';
 import {
-  conflictOf,
-  endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
   MAX_COUNTED,
   MAX_PAUSE_MS,
-  referenceKey,
   type Added,
   type CanceledUsers,
   type Claim,
@@ -42,7 +44,6 @@ import {
   type Job,
   type JobKind,
   type LiveSession,
-  type LogoutOutcome,
   type NewErasure,
   type NewLogout,
   type NewReference,
@@ -50,7 +51,6 @@ import {
   type Reference,
   type ReferenceStatus,
   type Storage,
-  type StorageEngine,
 } from './storage.js';
 
 /** How many rows one call cancels, retries or prunes at most. */
@@ -71,67 +71,64 @@ export function memoryStorage(): StorageEngine {
 
 /** The operations in the memory of this process. Each is atomic, because none waits. */
 export class MemoryStorage implements Storage {
-  readonly #jobs = { logout: new Map<string, JobRow>(), erasure: new Map<string, JobRow>() };
-  /** Those that have not ended, in the order in which they were added. */
-  readonly #open = { logout: new Set<JobRow>(), erasure: new Set<JobRow>() };
-  readonly #bySubject = new Map<string, Set<JobRow>>();
-  /** Finished logouts, the oldest first. */
-  readonly #history = new Set<JobRow>();
+  readonly #jobs: MemoryJobs;
   /** Logouts, and single erasures. */
   readonly #queues = { logout: new DueHeap<JobRow>(), erasure: new DueHeap<JobRow>() };
   /** The oldest first. */
   readonly #references = new Map<string, ReferenceRow>();
-  readonly #sessions = new Map<string, SessionRow>();
+  readonly #sessions = new MemorySessions();
   readonly #pausedUntil = { logout: 0, erasure: 0 };
   #slotsTaken: number[] = [];
   readonly #birth = randomUUID();
   #isClosed = false;
 
   /** @param maxHistory how many finished logouts are kept: memory has an end */
-  constructor(private readonly maxHistory = 100_000) {}
+  constructor(maxHistory = 100_000) {
+    this.#jobs = new MemoryJobs(maxHistory);
+  }
 
   // ---- logouts
 
   async addLogouts(logouts: readonly NewLogout[]): Promise<void> {
     const now = this.#now();
     for (const logout of logouts)
-      if (!this.#jobs.logout.has(logout.id))
-        this.#add(newJob('logout', logout, logout.details, now), undefined, this.#queues.logout);
+      if (!this.#jobs.find('logout', logout.id))
+        this.#jobs.add(newJob('logout', logout, logout.details, now), undefined, this.#queues.logout);
   }
 
   async finishLogout({ id }: Claim, attempts: number): Promise<void> {
-    const row = this.#jobs.logout.get(id);
+    const row = this.#jobs.find('logout', id);
     if (!row || row.job.state === 'done') return;
     row.job.attempts = attempts;
-    this.#end(row, 'delivered');
+    this.#jobs.end(row, 'delivered', this.#now());
   }
 
   async supersedeLogouts(subjects: readonly string[]): Promise<number> {
-    const open = this.#ofSubjects(subjects, 'logout').filter(({ job }) => job.state !== 'done');
-    for (const row of open) this.#end(row, 'superseded');
+    const open = this.#jobs.ofSubjects(subjects, 'logout').filter(({ job }) => job.state !== 'done');
+    for (const row of open) this.#jobs.end(row, 'superseded', this.#now());
     return open.length;
   }
 
   async retryLogout(id: string): Promise<boolean> {
-    const row = this.#parkedLogout(id);
-    if (row) this.#retryParked(row, { attempts: 0, rejections: 0 });
+    const row = this.#jobs.parkedLogout(id);
+    if (row) retryParked(row, { attempts: 0, rejections: 0 }, this.#now());
     return row !== undefined;
   }
 
   async discardLogout(id: string): Promise<boolean> {
-    const row = this.#parkedLogout(id);
-    if (row) this.#end(row, 'discarded');
+    const row = this.#jobs.parkedLogout(id);
+    if (row) this.#jobs.end(row, 'discarded', this.#now());
     return row !== undefined;
   }
 
   async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
-    const rows = [...this.#open.logout].filter(({ job }) => job.state === state);
+    const rows = [...this.#jobs.open('logout')].filter(({ job }) => job.state === state);
     rows.sort(state === 'waiting' ? byDue : byEnd);
     return rows.slice(skip, skip + limit).map(jobOf);
   }
 
   async logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
-    return this.#ofSubjects(subjects, 'logout').sort(byId).slice(0, 1_000).map(jobOf);
+    return this.#jobs.ofSubjects(subjects, 'logout').sort(byId).slice(0, 1_000).map(jobOf);
   }
 
   // ---- work on jobs
@@ -144,7 +141,7 @@ export class MemoryStorage implements Storage {
     for (const queue of pauseMs > 0 ? [] : queues)
       for (let row = queue.first(isDue); row && claims.length < limit; row = queue.first(isDue)) {
         if ((row.job.dueAt ?? 0) > now) break;
-        this.#setDue(row, now + leaseMs);
+        setDue(row, now + leaseMs);
         claims.push(claimOf(row, now));
       }
     if (claims.length > 0 && claims.length === limit) return { claims, nextMs: 0 };
@@ -154,29 +151,29 @@ export class MemoryStorage implements Storage {
   }
 
   async renew(claims: readonly Claim[], leaseMs = LEASE_MS): Promise<void> {
-    for (const row of this.#held(claims)) this.#setDue(row, this.#now() + leaseMs);
+    for (const row of this.#jobs.held(claims)) setDue(row, this.#now() + leaseMs);
   }
 
   async giveBack(claims: readonly Claim[]): Promise<void> {
-    for (const row of this.#held(claims)) {
+    for (const row of this.#jobs.held(claims)) {
       row.token = undefined;
-      this.#setDue(row, this.#now());
+      setDue(row, this.#now());
     }
   }
 
   async retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    for (const row of this.#held([claim])) {
+    for (const row of this.#jobs.held([claim])) {
       row.token = undefined;
       Object.assign(row.job, progressOf(progress));
-      this.#setDue(row, this.#now() + delayMs);
+      setDue(row, this.#now() + delayMs);
     }
   }
 
   async park(claim: Claim, hint: string, progress: Progress): Promise<void> {
-    for (const row of this.#held([claim])) {
+    for (const row of this.#jobs.held([claim])) {
       row.token = undefined;
       Object.assign(row.job, progressOf(progress), { state: 'parked', endedAt: this.#now(), hint });
-      this.#setDue(row, undefined);
+      setDue(row, undefined);
     }
   }
 
@@ -188,10 +185,10 @@ export class MemoryStorage implements Storage {
   async counts(kind: JobKind): Promise<Counts> {
     const counts = { waiting: 0, parked: 0, done: 0 };
     let oldestAt: number | undefined;
-    for (const { job, list } of this.#open[kind]) {
+    for (const { job, reference } of this.#jobs.open(kind)) {
       counts[job.state] += 1;
-      const at = list ? list.reference.requestedAt : endedAtOf(job.id);
-      if (list || job.state === 'waiting') oldestAt = Math.min(oldestAt ?? at, at);
+      const at = reference ? reference.values.requestedAt : endedAtOf(job.id);
+      if (reference || job.state === 'waiting') oldestAt = Math.min(oldestAt ?? at, at);
       if (counts.waiting + counts.parked > MAX_COUNTED) break;
     }
     return { waiting: counts.waiting, parked: counts.parked, oldestAt };
@@ -207,30 +204,30 @@ export class MemoryStorage implements Storage {
     if (!known && (request.known ?? list?.isFirst === false))
       return { conflict: request.known ? 'changed' : 'other-reader', reference: undefined };
     const row = known ?? newReference(request, key, this.#queues.erasure);
-    const { reference, jobs } = row;
+    const { values, jobs } = row;
     const isNew = ({ id, formerIds }: NewErasure): boolean =>
       ![id, ...formerIds].some((known) => jobs.has(known));
     const added = [...new Map(erasures.filter(isNew).map((erasure) => [erasure.id, erasure])).values()];
-    const conflict = conflictOf(reference, row.reader, request, !known, added.length > 0);
-    if (conflict) return { conflict, reference: structuredClone(reference) };
+    const conflict = conflictOf(values, row.reader, request, !known, added.length > 0);
+    if (conflict) return { conflict, reference: structuredClone(values) };
     if (list?.isFirst === true) row.reader = list.reader;
-    const completed = list?.isLast === true && !reference.complete;
-    if (completed) Object.assign(reference, { complete: true, mark });
-    if (added.length > 0 && reference.finishedAt !== undefined) {
-      Object.assign(reference, { finishedAt: undefined, requestedAt, requestedBy, mark });
+    const completed = list?.isLast === true && !values.complete;
+    if (completed) Object.assign(values, { complete: true, mark });
+    if (added.length > 0 && values.finishedAt !== undefined) {
+      Object.assign(values, { finishedAt: undefined, requestedAt, requestedBy, mark });
       row.overdueMs = 0;
       this.#references.delete(key); // it is the newest now
     }
     this.#references.set(key, row);
-    for (const erasure of added) this.#add(newJob('erasure', erasure, '', now), row, row.queue);
-    reference.total += added.length;
-    return { added: added.length, completed, reference: structuredClone(reference) };
+    for (const erasure of added) this.#jobs.add(newJob('erasure', erasure, '', now), row, row.queue);
+    values.total += added.length;
+    return { added: added.length, completed, reference: structuredClone(values) };
   }
 
   async erasuresOf(subjects: readonly string[], which: 'open' | 'done'): Promise<readonly Erasure[]> {
-    const rows = this.#ofSubjects(subjects, 'erasure').filter(
-      ({ job }) => (job.state === 'done') === (which === 'done'),
-    );
+    const rows = this.#jobs
+      .ofSubjects(subjects, 'erasure')
+      .filter(({ job }) => (job.state === 'done') === (which === 'done'));
     return rows
       .sort(byEnd)
       .reverse()
@@ -239,8 +236,8 @@ export class MemoryStorage implements Storage {
   }
 
   async markSending(claim: Claim, mark: string): Promise<boolean> {
-    const [row] = this.#held([claim]);
-    const reference = row?.list?.reference;
+    const [row] = this.#jobs.held([claim]);
+    const reference = row?.reference?.values;
     if (!reference || reference.mark !== claim.reference?.mark) return false;
     row.job.uncertain = mark;
     reference.started = true;
@@ -254,12 +251,12 @@ export class MemoryStorage implements Storage {
     details: string,
   ): Promise<EndedUser> {
     const now = this.#now();
-    const row = this.#jobs.erasure.get(id);
-    if (!row?.list || row.job.state === 'done') return { isNew: false, finished: undefined };
+    const row = this.#jobs.find('erasure', id);
+    if (!row?.reference || row.job.state === 'done') return { isNew: false, finished: undefined };
     Object.assign(row.job, { attempts, details });
-    this.#end(row, outcome);
-    row.list.reference.counts[outcome] += 1;
-    return { isNew: true, finished: settle(row.list, now) };
+    this.#jobs.end(row, outcome, now);
+    row.reference.values.counts[outcome] += 1;
+    return { isNew: true, finished: settle(row.reference, now) };
   }
 
   async reference(reference: string): Promise<ReferenceStatus | undefined> {
@@ -270,8 +267,8 @@ export class MemoryStorage implements Storage {
   async setPaused({ key, mark: known }: Reference, paused: boolean, mark: string): Promise<boolean> {
     const now = this.#now();
     const row = this.#references.get(key);
-    if (!row || row.reference.finishedAt !== undefined || row.reference.mark !== known) return false;
-    Object.assign(row.reference, { paused, mark });
+    if (!row || row.values.finishedAt !== undefined || row.values.mark !== known) return false;
+    Object.assign(row.values, { paused, mark });
     if (!paused) this.#resume(row, now);
     return true;
   }
@@ -279,16 +276,16 @@ export class MemoryStorage implements Storage {
   async retryErasures(reference: string): Promise<number> {
     const row = this.#references.get(referenceKey(reference));
     const some = row ? parkedOf(row).slice(0, STEP) : [];
-    for (const one of some) this.#retryParked(one, {});
+    for (const one of some) retryParked(one, {}, this.#now());
     return some.length;
   }
 
   async cancelErasures({ key, mark: known }: Reference, mark: string): Promise<CanceledUsers> {
     const now = this.#now();
     const row = this.#references.get(key);
-    if (!row || row.reference.finishedAt !== undefined)
+    if (!row || row.values.finishedAt !== undefined)
       return { more: false, uncertain: [], finished: undefined };
-    const { reference: canceled, jobs } = row;
+    const { values: canceled, jobs } = row;
     if (!canceled.canceled) {
       if (canceled.mark !== known) return { more: true, uncertain: [], finished: undefined };
       if (canceled.paused) this.#resume(row, now);
@@ -297,7 +294,7 @@ export class MemoryStorage implements Storage {
     const parked = parkedOf(row).slice(0, STEP);
     const waiting = [...jobs.values()].filter(({ job }) => job.state === 'waiting' && !job.uncertain);
     const removed = [...waiting.slice(0, STEP), ...parked.filter(({ job }) => !job.uncertain)];
-    for (const one of removed) this.#remove(one);
+    for (const one of removed) this.#jobs.remove(one);
     canceled.counts.canceled += removed.length;
     const uncertain = parked.filter(({ job }) => job.uncertain).map(jobOf);
     return { more: waiting.length >= STEP || parked.length > 0, uncertain, finished: settle(row, now) };
@@ -305,9 +302,9 @@ export class MemoryStorage implements Storage {
 
   async references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]> {
     const newest = [...this.#references.values()].sort((one, other) =>
-      isBefore(one.reference, other.reference) ? 1 : -1,
+      isBefore(one.values, other.values) ? 1 : -1,
     );
-    const rest = after ? newest.filter(({ reference }) => isBefore(reference, after)) : newest;
+    const rest = after ? newest.filter(({ values }) => isBefore(values, after)) : newest;
     return rest.slice(0, limit).map(statusOf);
   }
 
@@ -321,11 +318,11 @@ export class MemoryStorage implements Storage {
     const now = this.#now();
     const overdue: Reference[] = [];
     for (const row of this.#references.values()) {
-      const { requestedAt, finishedAt } = row.reference;
+      const { requestedAt, finishedAt } = row.values;
       const passedMs = agesMs.findLast((ms) => ms <= now - requestedAt) ?? 0;
       if (finishedAt !== undefined || passedMs <= row.overdueMs) continue;
       row.overdueMs = passedMs;
-      overdue.push(structuredClone(row.reference));
+      overdue.push(structuredClone(row.values));
     }
     return overdue;
   }
@@ -339,10 +336,7 @@ export class MemoryStorage implements Storage {
     isFound = false,
   ): Promise<boolean> {
     const now = this.#now();
-    if (!isFound && this.#hasEnded(session.id, now)) return false;
-    const row = { session, expiresAt, dueAt: now + liveMs, token: undefined, endedAt: undefined };
-    this.#sessions.set(session.id, row);
-    return true;
+    return this.#sessions.register(session, expiresAt, now + liveMs, isFound, now);
   }
 
   async endSession(
@@ -351,37 +345,17 @@ export class MemoryStorage implements Storage {
     token?: string,
     aliveMs = ENDED_SESSION_MS,
   ): Promise<boolean> {
-    const now = this.#now();
-    const row = this.#sessions.get(session.id);
-    if (this.#hasEnded(session.id, now, aliveMs) || (token !== undefined && row?.token !== token))
-      return false;
-    this.#sessions.delete(session.id);
-    if (!logout) return true;
-    const ended = { session, expiresAt: 0, dueAt: Infinity, token: undefined, endedAt: now };
-    this.#sessions.set(session.id, ended);
-    void this.addLogouts([logout]); // has run when it returns
-    return true;
+    const isEnded = this.#sessions.end(session, token, aliveMs, logout !== undefined, this.#now());
+    if (isEnded && logout) void this.addLogouts([logout]); // has run when it returns
+    return isEnded;
   }
 
   async dueSessions(limit: number, leaseMs = LEASE_MS): Promise<readonly DueSession[]> {
-    const now = this.#now();
-    const due = [...this.#sessions.values()].filter(({ dueAt }) => dueAt <= now);
-    due.sort((one, other) => one.dueAt - other.dueAt);
-    return due.slice(0, limit).map((row) => {
-      const token = randomUUID();
-      Object.assign(row, { token, dueAt: now + leaseMs });
-      return { ...row.session, token, expiresAt: row.expiresAt };
-    });
+    return this.#sessions.claimDue(limit, leaseMs, this.#now());
   }
 
-  async postpone({ id, token }: DueSession, liveMs: number): Promise<void> {
-    const now = this.#now();
-    const row = this.#sessions.get(id);
-    if (row?.token === token) Object.assign(row, { token: undefined, dueAt: now + liveMs });
-  }
-
-  #hasEnded(id: string, now: number, withinMs = ENDED_SESSION_MS): boolean {
-    return (this.#sessions.get(id)?.endedAt ?? -Infinity) > now - Math.min(withinMs, ENDED_SESSION_MS);
+  async postpone(session: DueSession, liveMs: number): Promise<void> {
+    this.#sessions.postpone(session, this.#now() + liveMs);
   }
 
   // ---- rate limit, and the storage itself
@@ -396,19 +370,18 @@ export class MemoryStorage implements Storage {
 
   async prune({ historyMs, receiptsMs }: { historyMs: number; receiptsMs: number }): Promise<boolean> {
     const now = this.#now();
-    for (const [id, { endedAt = Infinity }] of this.#sessions)
-      if (endedAt <= now - ENDED_SESSION_MS) this.#sessions.delete(id);
+    this.#sessions.prune(now);
     const outdated: JobRow[] = [];
-    for (const row of this.#history) {
+    for (const row of this.#jobs.history) {
       if (outdated.length === STEP || (row.job.endedAt ?? Infinity) >= now - historyMs) break;
       outdated.push(row);
     }
-    for (const [key, { reference, jobs }] of this.#references) {
-      if ((reference.finishedAt ?? Infinity) >= now - receiptsMs) continue;
+    for (const [key, { values, jobs }] of this.#references) {
+      if ((values.finishedAt ?? Infinity) >= now - receiptsMs) continue;
       outdated.push(...[...jobs.values()].slice(0, STEP - outdated.length));
       if (jobs.size === 0) this.#references.delete(key);
     }
-    for (const row of outdated) this.#remove(row);
+    for (const row of outdated) this.#jobs.remove(row);
     return outdated.length > 0;
   }
 
@@ -429,84 +402,19 @@ export class MemoryStorage implements Storage {
     return Date.now();
   }
 
-  #add(job: Job, list: ReferenceRow | undefined, queue: JobQueue): void {
-    const row: JobRow = { job, list, queue, token: undefined };
-    this.#jobs[job.kind].set(job.id, row);
-    this.#open[job.kind].add(row);
-    list?.jobs.set(job.id, row);
-    const ofSubject = this.#bySubject.get(job.subject) ?? new Set();
-    this.#bySubject.set(job.subject, ofSubject.add(row));
-    this.#setDue(row, job.since);
-  }
-
-  /** @param at `undefined` for a job that does not wait */
-  #setDue(row: JobRow, at: number | undefined): void {
-    row.job.dueAt = at;
-    if (at !== undefined) row.queue.push(at, row);
-  }
-
-  #parkedLogout(id: string): JobRow | undefined {
-    const row = this.#jobs.logout.get(id);
-    return row?.job.state === 'parked' ? row : undefined;
-  }
-
-  #retryParked(row: JobRow, progress: Partial<Progress>): void {
-    const now = this.#now();
-    const untried = { failures: 0, cause: undefined, endedAt: undefined, hint: undefined };
-    Object.assign(row.job, progress, untried, { state: 'waiting', since: now });
-    this.#setDue(row, now);
-  }
-
-  #end(row: JobRow, outcome: LogoutOutcome | ErasureOutcome): void {
-    row.token = undefined;
-    const endedAt = this.#now();
-    Object.assign(row.job, { state: 'done', sealed: '', hint: undefined, endedAt, outcome });
-    this.#setDue(row, undefined);
-    this.#open[row.job.kind].delete(row);
-    if (row.job.kind !== 'logout') return;
-    this.#history.add(row);
-    const [oldest] = this.#history;
-    if (oldest && this.#history.size > this.maxHistory) this.#remove(oldest);
-  }
-
-  #remove(row: JobRow): void {
-    const { id, kind, subject } = row.job;
-    this.#setDue(row, undefined);
-    this.#jobs[kind].delete(id);
-    this.#open[kind].delete(row);
-    row.list?.jobs.delete(id);
-    this.#history.delete(row);
-    const ofSubject = this.#bySubject.get(subject);
-    ofSubject?.delete(row);
-    if (ofSubject?.size === 0) this.#bySubject.delete(subject);
-  }
-
-  /** The rows of claims whose leases were not lost. */
-  #held(claims: readonly Claim[]): readonly JobRow[] {
-    return claims.flatMap(({ id, kind, token }) => {
-      const row = this.#jobs[kind].get(id);
-      return row?.token === token ? [row] : [];
-    });
-  }
-
-  #ofSubjects(subjects: readonly string[], kind: JobKind): JobRow[] {
-    const rows = subjects.flatMap((subject) => [...(this.#bySubject.get(subject) ?? [])]);
-    return rows.filter(({ job }) => job.kind === kind);
-  }
-
   #runningQueues(kind: JobKind, only?: string): readonly JobQueue[] {
     if (kind === 'logout') return [this.#queues.logout];
     const lists = [...this.#references.values()].filter(
-      ({ reference: { isList, complete, paused } }) => isList && complete && !paused,
+      ({ values: { isList, complete, paused } }) => isList && complete && !paused,
     );
     if (only !== undefined)
-      return lists.flatMap(({ reference, queue }) => (reference.reference === only ? [queue] : []));
+      return lists.flatMap(({ values, queue }) => (values.reference === only ? [queue] : []));
     return [this.#queues.erasure, ...lists.map(({ queue }) => queue)];
   }
 
   /** The shared queue has dropped single users that were paused. */
   #resume(row: ReferenceRow, now: number): void {
     row.resumedAt = now;
-    for (const one of row.jobs.values()) this.#setDue(one, one.job.dueAt);
+    for (const one of row.jobs.values()) setDue(one, one.job.dueAt);
   }
 }

@@ -17,7 +17,7 @@ import {
   type Statements,
 } from './server-calls.js';
 import { SqlStorage } from './sql-storage.js';
-import type { OpenStorage, StorageEngine } from './storage.js';
+import type { OpenStorage, StorageEngine } from './engine.js';
 
 /** A pool of `mysql2` or `mysql2/promise`, or of the promise API of `mariadb`. */
 export interface MysqlPool {

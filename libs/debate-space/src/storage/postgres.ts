@@ -17,7 +17,7 @@ import {
   type Statements,
 } from './server-calls.js';
 import { SqlStorage } from './sql-storage.js';
-import type { OpenStorage, StorageEngine } from './storage.js';
+import type { OpenStorage, StorageEngine } from './engine.js';
 
 /** A `pg.Pool`. */
 export interface PostgresPool {

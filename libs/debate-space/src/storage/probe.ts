@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { StorageError } from '../errors.js';
 import type { Database, Query, Result } from './database.js';
 import { SqlStorage } from './sql-storage.js';
-import { erasureId, type Claim, type Claims, type NewLogout } from './storage.js';
+import { erasureId } from './rules.js';
+import type { Claim, Claims, NewLogout } from './storage.js';
 
 /** No application can have a name that begins like this. */
 const APPLICATION = '~probe-';

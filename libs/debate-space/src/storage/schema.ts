@@ -47,6 +47,8 @@ const TYPES = {
 type Index = readonly [name: string, columns: string, where?: string];
 
 /*
+ * The tables of the first release.
+ *
  * Ids and queues begin with the application and a slash, so that only one index fits a claim: the one that has the rows in
  * the order in which they are due. `queue` is `APP/logouts`, `APP/erasures`, or the id of a reference that is a list.
  */
@@ -89,6 +91,7 @@ const FIRST: Migration = [
   ...table('facts', 'id $key NOT NULL PRIMARY KEY, value $moment NOT NULL'),
 ];
 
+/** Keyed marks, by which a change in the database by somebody without a storage key is found; and a smaller index for MySQL. */
 const SECOND: Migration = [
   // Keyed marks over the meaning of a reference, and over `uncertain`.
   column('references', 'mark $key'),
@@ -182,6 +185,7 @@ function table(name: string, columns: string, ...indexes: readonly Index[]): Mig
   return [created, ...after];
 }
 
+/** A new column. Use it for each one: a boot that stopped half-way is repeated, and may find the column there already. */
 function column(name: string, definition: string): Change {
   const add = `ALTER TABLE {${name}} ADD COLUMN ${definition}`;
   return { postgres: add.replace('COLUMN', 'COLUMN IF NOT EXISTS'), mysql: add, sqlite: add };

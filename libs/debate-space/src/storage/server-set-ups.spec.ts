@@ -15,7 +15,9 @@ import { StorageError } from '../errors.js';
 import { mysqlStorage, type MysqlPool } from './mysql.js';
 import { postgresStorage, type PostgresPool } from './postgres.js';
 import type { HostFunctions } from './server-calls.js';
-import { erasureId, type Storage, type StorageEngine } from './storage.js';
+import type { StorageEngine } from './engine.js';
+import { erasureId } from './rules.js';
+import type { Storage } from './storage.js';
 
 const TEXT = `'"\\ é 🗑 \\'`;
 

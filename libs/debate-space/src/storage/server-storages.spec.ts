@@ -12,7 +12,8 @@ import { storageMigration } from './migration.js';
 import { mysqlStorage } from './mysql.js';
 import { postgresStorage } from './postgres.js';
 import type { HostQuery } from './server-calls.js';
-import type { Claim, NewReference, OpenStorage, Storage, StorageEngine } from './storage.js';
+import type { OpenStorage, StorageEngine } from './engine.js';
+import type { Claim, NewReference, Storage } from './storage.js';
 
 const PASSWORD = 's3cret';
 

@@ -14,14 +14,12 @@ import {
   UNSTARTED,
   UNTRIED,
 } from './sql-rows.js';
+import { conflictOf, endedAtOf, referenceKey } from './rules.js';
 import {
-  conflictOf,
-  endedAtOf,
   ENDED_SESSION_MS,
   LEASE_MS,
   MAX_COUNTED,
   MAX_PAUSE_MS,
-  referenceKey,
   type Added,
   type CanceledUsers,
   type Claim,

@@ -21,7 +21,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { StorageError } from '../errors.js';
 import { onConflict, takeStatement, type Database, type Query, type Row } from './database.js';
-import type { StorageWarning } from './storage.js';
+import type { StorageWarning } from './engine.js';
 
 /** The calls that node:sqlite and libsql have in common. */
 export interface SqliteDriver {

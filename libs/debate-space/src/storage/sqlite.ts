@@ -6,7 +6,8 @@ import { StorageError } from '../errors.js';
 import { MIGRATIONS } from './schema.js';
 import { EXITING, prepareFile, RESTING, sqliteError, WORKING } from './sqlite-file.js';
 import { SqlStorage } from './sql-storage.js';
-import type { OpenStorage, Storage, StorageEngine } from './storage.js';
+import type { OpenStorage, StorageEngine } from './engine.js';
+import type { Storage } from './storage.js';
 
 /** Where the storage keeps its file. */
 export interface SqliteStorageOptions {

@@ -3,10 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tableStorages, type TableStorage } from '#support/storages/table-storages.js';
 import { StorageError } from '../errors.js';
+import { erasureId, referenceKey } from './rules.js';
 import {
-  erasureId,
   LEASE_MS,
-  referenceKey,
   type Added,
   type Claim,
   type ErasureOutcome,

@@ -2,7 +2,7 @@ import { Periodic } from '../async/background.js';
 import { StorageError } from '../errors.js';
 import type { Emit } from '../events.js';
 import { LateStorage } from './late-storage.js';
-import type { OpenStorage } from './storage.js';
+import type { OpenStorage } from './engine.js';
 
 const LOOK_MS = 1_500;
 /** How long a degraded storage is still tried with each logout: it may have been slow for a moment only. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { ErasureMode } from '../events.js';
 
 /*
@@ -180,22 +179,6 @@ export type Added =
       readonly completed: boolean;
       readonly reference: Reference;
     };
-
-/** @param isNew whether this call has made the reference */
-export function conflictOf(
-  known: Reference,
-  reader: unknown,
-  { mode, list, known: read }: NewReference,
-  isNew: boolean,
-  hasNew: boolean,
-): Conflict | undefined {
-  if (!isNew && known.mark !== read?.mark) return 'changed';
-  if (known.mode !== mode) return 'mode';
-  if (known.canceled) return 'canceled';
-  if (!list) return known.complete ? undefined : 'incomplete';
-  if (!list.isFirst && list.reader !== reader) return 'other-reader';
-  return hasNew && known.complete ? 'complete' : undefined;
-}
 
 /** An erasure of a user, with the reference that it belongs to. */
 export interface Erasure {
@@ -380,62 +363,3 @@ export interface Storage extends ErasureRequests {
   within?(transaction: HostTransaction): ErasureRequests;
   close(): Promise<void>;
 }
-
-/**
- * The work of a process without the options of the app. It claims, sends and records; it does not park, give up, prune, or
- * report what is overdue, because its settings and keys need not be those of the app.
- */
-export interface Guest {
-  /** The kinds of jobs that it works on. */
-  readonly kinds: readonly JobKind[];
-  /** The only list whose users it erases. */
-  readonly reference?: string;
-}
-
-/** What `options.storage` is: opens the storage of an application. */
-export interface StorageEngine {
-  /** `memory`, `sqlite`, `postgres`, `mysql` or `redis`: for logs, statistics and health. */
-  readonly name: string;
-  /** Whether what waits outlives the process. */
-  readonly durable: boolean;
-  /** What a crash loses, for the log line at boot. */
-  readonly guarantee: string;
-  /**
-   * Set by a process that works on the storage of an app without the options of that app, such as the command line.
-   * @internal
-   */
-  readonly guest?: Guest;
-  /**
-   * Creates the tables that are missing, unless the engine was told not to.
-   * @param application what all of its rows belong to: letters, digits, `-` and `_`, at most 64
-   * @throws {@link StorageError} with the cure: no such server, no rights, a newer version, tables are missing
-   */
-  open(application: string): Promise<OpenStorage>;
-}
-
-export interface OpenStorage {
-  readonly storage: Storage;
-  /** Where it is, without passwords: the path of a file, host and database of a server. */
-  readonly place: string | undefined;
-  /** Settings that an operator should change. */
-  readonly warnings: readonly StorageWarning[];
-  /** A storage key of its own, for engines that keep one beside the data. */
-  readonly key?: string;
-}
-
-/** A setting of the database that an operator should change. */
-export interface StorageWarning {
-  readonly problem: string;
-  readonly hint: string;
-}
-
-/** When the session ended: the id of a logout begins with it. */
-export const endedAtOf = (id: string): number => Number(id.slice(0, 15));
-
-/** A short, fixed name of a reference. */
-export const referenceKey = (reference: string): string =>
-  createHash('sha256').update(reference).digest('base64url').slice(0, 22);
-
-/** The id of the job that erases a user under a reference. */
-export const erasureId = (reference: string, subject: string): string =>
-  `${referenceKey(reference)}.${subject}`;
