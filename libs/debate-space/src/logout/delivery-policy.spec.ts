@@ -80,10 +80,10 @@ describe('the delivery policy', () => {
   });
 
   it.each<[number, string]>([
-    [401, 'secretKey'],
-    [403, 'secretKey'],
-    [415, 'secretKey'],
-    [422, 'secretKey'],
+    [401, 'secretKeyEncoding'],
+    [403, 'secretKeyEncoding'],
+    [415, 'ask its operator'],
+    [422, 'ask its operator'],
   ])('parks immediately after a %d, with a hint that names %s', (status, hint) => {
     expect(after({ status })).toMatchObject({
       action: 'park',

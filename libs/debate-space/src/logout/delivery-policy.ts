@@ -1,7 +1,7 @@
 import { fullJitter } from '../jobs/circuit-breaker.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
 import type { Contradiction } from '../service/http/body.js';
-import { meaningOf, NOT_FOUND, statusText, type Verdict } from '../service/http/status-table.js';
+import { meaningOf, NOT_FOUND, statusText, type AnswerKind } from '../service/http/status-table.js';
 import type { Claim } from '../storage/storage.js';
 
 /** The result of one attempt at delivery. */
@@ -51,16 +51,16 @@ export function decide(
   random = Math.random(),
 ): Decision {
   const { status } = answer;
-  const verdict = verdictOf(answer);
-  if (verdict === 'done') return { action: 'finish' };
+  const kind = kindOf(answer);
+  if (kind === 'done') return { action: 'finish' };
 
-  const isRefused = verdict === 'refused';
+  const isRefused = kind === 'refused';
   const rejections = job.rejections + (isRefused && status === 400 ? 1 : 0);
   const retryAfterMs = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
   const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MAX_DELAY_MS, random);
   const waitMs = Math.max(jitter, retryAfterMs);
-  // Cut, or one odd header would stop the queue for years. It holds for the others even if this one is given up.
-  const pausesAll = verdict === 'busy' || (seemsDown(answer) && retryAfterMs > 0);
+  const pausesAll = kind === 'busy' || (seemsDown(answer) && retryAfterMs > 0);
+  // Limited: one wrong header must not stop the queue for years. The other logouts pause even if this one is parked.
   const setback = { pauseMs: pausesAll ? Math.min(waitMs, giveUpAfterMs) : 0, rejections };
   const recoverable = !isRefused || (status === 400 && rejections < MAX_REJECTIONS);
   if (!recoverable) return { action: 'park', ...setback, hint: hintFor(answer) };
@@ -71,8 +71,8 @@ export function decide(
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
 }
 
-function verdictOf({ status, contradiction }: DeliveryAnswer): Verdict {
-  return status === undefined ? 'away' : meaningOf({ status, contradiction }).verdict;
+function kindOf({ status, contradiction }: DeliveryAnswer): AnswerKind {
+  return status === undefined ? 'away' : meaningOf({ status, contradiction }).kind;
 }
 
 /**
@@ -80,14 +80,14 @@ function verdictOf({ status, contradiction }: DeliveryAnswer): Verdict {
  * route took the logout, and says that it was not done.
  */
 export function isUnexpected(answer: DeliveryAnswer): boolean {
-  const verdict = verdictOf(answer);
-  return verdict === 'elsewhere' || verdict === 'denied';
+  const kind = kindOf(answer);
+  return kind === 'elsewhere' || kind === 'denied';
 }
 
 /** Whether the service does not serve at all, and not only this one logout. A local failure says nothing about it. */
 export function seemsDown(answer: DeliveryAnswer): boolean {
-  const verdict = verdictOf(answer);
-  return answer.local !== true && (verdict === 'away' || verdict === 'elsewhere');
+  const kind = kindOf(answer);
+  return answer.local !== true && (kind === 'away' || kind === 'elsewhere');
 }
 
 /** `500`, `ECONNREFUSED`, `403 with a web page`: for events and logs. */
@@ -98,17 +98,19 @@ export function causeOf({ status, contradiction, reason = 'no answer' }: Deliver
 /** The most likely fix. */
 export function hintFor(answer: DeliveryAnswer): string {
   const { status, local = false, clockSkewMs = 0 } = answer;
-  const verdict = verdictOf(answer);
+  const kind = kindOf(answer);
   if (local) return 'see the warning of the function that failed, and correct it';
-  if (verdict === 'denied') return 'the service did not log the user out; ask its operator';
-  if (status === undefined || status >= 500 || verdict === 'busy') return 'see that the service is up';
+  if (kind === 'denied') return 'the service did not log the user out; ask its operator';
+  if (status === undefined || status >= 500 || kind === 'busy') return 'see that the service is up';
   if (status >= 300 && status < 400)
     return 'a redirect is never followed; give the address it leads to as authUrl';
   if (NOT_FOUND.has(status)) return 'there is no such logout route; check applicationName and authUrl';
   if (status === 405) return 'the address does not accept POST; check authUrl';
-  if (verdict !== 'refused') return 'something else than the service answers; check authUrl';
+  if (kind !== 'refused') return 'something else than the service answers; check authUrl';
   if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {
     return `the clocks differ by ${Math.round(Math.abs(clockSkewMs) / 1000)} s; set this machine's clock`;
   }
-  return 'the service refuses the logout token; check secretKey, secretKeyEncoding, logout.algorithm, issuer and audience';
+  if (status === 400 || status === 401 || status === 403)
+    return 'the service refuses the logout token; check secretKey, secretKeyEncoding, logout.algorithm, issuer and audience';
+  return 'the service refuses this logout; check secretKey and logout.*, then ask its operator';
 }

@@ -83,7 +83,7 @@ export class LogoutDelivery implements JobWork {
       return undefined;
     }
     if (decision.pauseMs > 0) await this.#pause(decision.pauseMs);
-    // Keys and claims of a guest may be wrong: its refusals do not count.
+    // A guest may have other keys and JWT claims than the app: a 400 to its token is not counted.
     const rejections = isGuest ? claim.rejections : decision.rejections;
     const { failures, uncertain } = claim;
     const progress = { attempts, failures: failures + 1, rejections, uncertain, cause };

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { DebateSpaceEvent } from '../events.js';
 import { EventLog } from './event-log.js';
 
+const MORE = 'more with this cause are not logged for 10 minutes';
+
 describe('the event log', () => {
   let lines: string[];
   let log: EventLog;
@@ -33,8 +35,8 @@ describe('the event log', () => {
     jest.advanceTimersByTime(10 * 60_000);
     log.write(parked('c'));
     expect(lines).toEqual([
-      'logout a is parked after attempt 1 (403): compare secretKey',
-      'logout c is parked after attempt 1 (403): compare secretKey',
+      `logout a is parked after attempt 1 (403): compare secretKey; to retry: npx debate-space outbox retry a; ${MORE}`,
+      `logout c is parked after attempt 1 (403): compare secretKey; to retry: npx debate-space outbox retry c; ${MORE}`,
     ]);
   });
 
@@ -51,7 +53,11 @@ describe('the event log', () => {
     'has no control that steers a terminal or turns its text around (%j)',
     (control) => {
       log.write(parked(`one ${control}`));
-      expect(lines).toEqual(['logout one \uFFFD is parked after attempt 1 (403): compare secretKey']);
+      const [line = ''] = lines;
+      expect(line).toMatch(
+        /^logout one \uFFFD is parked .*; to retry: npx debate-space outbox retry one \uFFFD; /,
+      );
+      expect(line).not.toContain(control);
     },
   );
 });

@@ -43,7 +43,7 @@ export class EventLog {
       // A wrong secret parks every logout.
       this.#once(
         'error',
-        `logout ${id} is parked after attempt ${attempts} (${cause}): ${hint}`,
+        `logout ${id} is parked after attempt ${attempts} (${cause}): ${hint}; to retry: npx debate-space outbox retry ${id}; more with this cause are not logged for 10 minutes`,
         `logout parked (${cause})`,
       ),
     'service-down': ({ cause }) => ['warn', `the service does not take logouts (${cause}); they wait`],

@@ -67,13 +67,13 @@ export class AccessTokens {
 }
 
 const REFUSED = {
-  verdict: 'refused',
+  kind: 'refused',
   error: AuthenticationError,
   text: 'the service refused the keys',
   hint: 'compare apiKey and secretKey with the administration panel, Configuration > General',
 } as const;
 const MISSING = {
-  verdict: 'elsewhere',
+  kind: 'elsewhere',
   error: UnexpectedResponseError,
   text: 'there is no token route at {auth_url}/oauth/token',
   hint: 'check authUrl',
@@ -100,7 +100,7 @@ const DEFAULT_LIFE_SECONDS = 7200;
  * @throws another `DebateSpaceRequestError` when the service gives no token
  */
 export async function fetchToken(
-  transport: Transport,
+  transport: Pick<Transport, 'exchange'>,
   { authUrl, apiKey, secretKey }: { authUrl: string; apiKey: Secret; secretKey: SecretSource },
   policy: RetryPolicy,
   scope: Scope,

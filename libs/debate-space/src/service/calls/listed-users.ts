@@ -88,7 +88,7 @@ export function positiveInteger(operation: DebateSpaceOperation, name: string, v
 }
 
 const NO_LIST = {
-  verdict: 'elsewhere',
+  kind: 'elsewhere',
   error: UnexpectedResponseError,
   text: 'there is no user list at {base_url}/users',
   hint: 'check baseUrl',

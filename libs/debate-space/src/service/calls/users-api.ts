@@ -106,7 +106,7 @@ export class UsersApi {
 }
 
 const NO_USER = {
-  verdict: 'refused',
+  kind: 'refused',
   error: UserNotFoundError,
   text: 'the user is not found',
 } as const;

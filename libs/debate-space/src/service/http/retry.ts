@@ -36,7 +36,7 @@ const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 
 /**
- * Makes one call out of several attempts.
+ * Makes one call out of several attempts. Logouts do not use it: their attempts are jobs, with `logout/delivery-policy.ts`.
  * @param once one attempt; the `repeat` of a `DebateSpaceRequestError` that it throws says whether another one may follow
  * @throws the error of the last attempt, with the outcome of all attempts; `AbortedError` when the signal was aborted
  */

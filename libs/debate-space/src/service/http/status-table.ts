@@ -23,7 +23,7 @@ import type { HttpReply } from './exchange.js';
  * - `away`: the service is not available at the moment.
  * - `elsewhere`: something else than the service answers at this address.
  */
-export type Verdict = 'done' | 'refused' | 'denied' | 'busy' | 'away' | 'elsewhere';
+export type AnswerKind = 'done' | 'refused' | 'denied' | 'busy' | 'away' | 'elsewhere';
 
 /** The statuses for a user, or an address, that the service does not have. */
 export const NOT_FOUND: ReadonlySet<number> = new Set([404, 410]);
@@ -32,7 +32,7 @@ export type ErrorClass = new (message: string, details: AttemptDetails) => Debat
 
 /** What a status means, and the error of a call whose last answer has it. */
 export interface Meaning {
-  readonly verdict: Verdict;
+  readonly kind: AnswerKind;
   readonly error: ErrorClass;
   readonly text: string;
   readonly hint?: string;
@@ -44,9 +44,9 @@ export type StatusMeanings = Readonly<Partial<Record<number, Meaning>>>;
 
 const HINT = 'check authUrl and baseUrl';
 const UNKNOWN = { outcome: 'unknown' } as const;
-const away = (text: string): Meaning => ({ verdict: 'away', error: UnavailableError, text });
+const away = (text: string): Meaning => ({ kind: 'away', error: UnavailableError, text });
 const elsewhere = (text: string, hint = HINT): Meaning => ({
-  verdict: 'elsewhere',
+  kind: 'elsewhere',
   error: UnexpectedResponseError,
   text,
   hint,
@@ -57,30 +57,30 @@ const NOTHING_THERE = elsewhere('there is nothing at the address');
 /** Section 7 of service-interface.md shows no error statuses, so they mean what RFC 9110 says. */
 const STATUSES: StatusMeanings = {
   401: {
-    verdict: 'refused',
+    kind: 'refused',
     error: AuthenticationError,
     text: 'the service did not accept the access token or the API key',
   },
   403: {
-    verdict: 'refused',
+    kind: 'refused',
     error: PermissionError,
     text: 'this API key does not have the permission for it',
   },
   404: NOTHING_THERE,
   405: elsewhere('the address does not take such a request'),
   407: elsewhere('a proxy wants credentials'),
-  408: { verdict: 'away', error: TimeoutError, text: 'the service gave up waiting', ...UNKNOWN },
+  408: { kind: 'away', error: TimeoutError, text: 'the service gave up waiting', ...UNKNOWN },
   410: NOTHING_THERE,
   421: elsewhere('another server has received the request'),
   423: away('the service is locked'),
   425: away('the service is not ready for this'),
-  429: { verdict: 'busy', error: RateLimitedError, text: 'the service requests fewer requests' },
+  429: { kind: 'busy', error: RateLimitedError, text: 'the service requests fewer requests' },
   499: { ...away('a proxy gave up waiting for the service'), ...UNKNOWN },
 };
-const DONE: Meaning = { verdict: 'done', error: UnexpectedResponseError, text: 'the service answered' };
+const DONE: Meaning = { kind: 'done', error: UnexpectedResponseError, text: 'the service answered' };
 const REDIRECT = elsewhere('the service answered with a redirect, which is never followed');
-const REFUSED: Meaning = { verdict: 'refused', error: RefusedError, text: 'the service refused the request' };
-const DENIED: Meaning = { ...REFUSED, verdict: 'denied' };
+const REFUSED: Meaning = { kind: 'refused', error: RefusedError, text: 'the service refused the request' };
+const DENIED: Meaning = { ...REFUSED, kind: 'denied' };
 const UNAVAILABLE: Meaning = { ...away('the service is not available'), ...UNKNOWN };
 const STRANGER = elsewhere('something else than the service answers');
 
@@ -96,12 +96,12 @@ export interface Answered {
  */
 export function meaningOf({ status, contradiction }: Answered, special: StatusMeanings = {}): Meaning {
   const meaning = special[status] ?? STATUSES[status] ?? ofClass(status);
-  const { verdict } = meaning;
-  if (verdict === 'away' || verdict === 'busy' || meaning === REDIRECT) return meaning; // whoever answers: try again later
+  const { kind } = meaning;
+  if (kind === 'away' || kind === 'busy' || meaning === REDIRECT) return meaning; // whoever answers: try again later
   // The service itself may have sent a web page with a 2xx, so the outcome is unknown. With a 4xx, nothing was done.
   if (contradiction === 'a web page' || contradiction === 'an unreadable body')
-    return verdict === 'done' ? { ...STRANGER, ...UNKNOWN } : STRANGER;
-  return verdict === 'done' && contradiction !== undefined ? DENIED : meaning;
+    return kind === 'done' ? { ...STRANGER, ...UNKNOWN } : STRANGER;
+  return kind === 'done' && contradiction !== undefined ? DENIED : meaning;
 }
 
 function ofClass(status: number): Meaning {
@@ -128,10 +128,10 @@ export function assertSuccess(
 ): void {
   const { operation, status, retryAfterMs } = reply;
   const answered = { status, contradiction };
-  const { verdict, error: ErrorClass, text, hint, outcome = 'refused' } = meaningOf(answered, special);
-  if (verdict === 'done') return;
+  const { kind, error: ErrorClass, text, hint, outcome = 'refused' } = meaningOf(answered, special);
+  if (kind === 'done') return;
   const later = { repeat: 'later', retryAfterMs } as const;
-  const isRefused = verdict === 'refused' || verdict === 'denied';
+  const isRefused = kind === 'refused' || kind === 'denied';
   const details = { operation, outcome, status, ...(!isRefused && later) };
   const problem = `${text} (${statusText(answered)})`;
   throw new ErrorClass(hint === undefined ? problem : `${problem}; hint: ${hint}`, details);
