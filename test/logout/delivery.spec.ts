@@ -151,9 +151,9 @@ describe('a logout on its way', () => {
     const calls: string[] = [];
     const stored = new Latch();
     const storage = replacing(memoryStorage(), (memory) => ({
-      retry: async (...args) => {
+      postpone: async (...args) => {
         await stored.passed;
-        await memory.retry(...args);
+        await memory.postpone(...args);
         calls.push('retried');
       },
       close: async () => {
