@@ -1,13 +1,13 @@
 // Runs the recipes whose libraries are not in this workspace, with the packed tarballs, and with the very snippets that the
 // documentation shows. Their types are only in the folder of the host: `npm run typecheck` leaves the recipes to this.
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
 import { postgresServer, startPostgres } from '#support/servers/postgres.js';
 import ts from 'typescript';
+import { newApp, withPacked } from './driver.js';
 import { manifestOf } from './manifest.js';
-import { install, packInto, root, run } from './packed.js';
+import { install, root, run } from './packed.js';
 
 const nestPackages = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@^12`);
 /** The newest and the oldest that `docs/stateless-logins.md` names. */
@@ -21,40 +21,50 @@ const connections = [
   ...['core', 'postgresql', 'mysql'].map((name) => `@mikro-orm/${name}@6.6.16`),
 ];
 const others = ['reflect-metadata', 'rxjs', '@types/node@20', '@types/pg'];
+const { compilerOptions: own } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) =>
+  readFileSync(path, 'utf8'),
+).config as { readonly compilerOptions: object };
 
-const place = mkdtempSync(join(tmpdir(), 'debate-space-recipes-'));
-try {
-  writeFileSync(join(place, 'package.json'), JSON.stringify({ name: 'host', private: true, type: 'module' }));
-  const tarballs = packInto(place).map(({ tarball }) => tarball);
-  install(place, [...tarballs, ...nestPackages, ...connections, ...others]);
+await withPacked(async (folder, packed) => {
+  const place = newApp(folder, 'host', { type: 'module' });
+  const tarballs = packed.map(({ tarball }) => tarball);
+  await install(place, [
+    ...tarballs,
+    ...nestPackages,
+    ...connections,
+    ...others,
+    `better-auth@${BETTER_AUTH[0] ?? ''}`,
+  ]);
   cpSync(join(root, 'scripts/check-recipes'), place, { recursive: true });
-  const { compilerOptions: own } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) =>
-    readFileSync(path, 'utf8'),
-  ).config as { readonly compilerOptions: object };
-  const compilerOptions = { ...own, paths: {}, rootDir: '.', outDir: 'dist' };
-  write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['better-auth.ts', 'connections.ts'] }));
-
+  const write = (name: string, text: string): void => {
+    writeFileSync(join(place, name), text);
+  };
   write('auth.ts', snippet('docs/stateless-logins.md', 'better-auth'));
   write('existing-accounts.ts', snippet('docs/erasure-recipes.md', 'typeorm'));
-  writeConnections();
-  for (const wanted of BETTER_AUTH) {
-    install(place, [`better-auth@${wanted}`]);
-    run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
-    const told = run(process.execPath, ['dist/better-auth.js'], place);
-    const { version } = manifestOf(join(place, 'node_modules/better-auth'));
-    console.log(`✓ a host with better-auth ${version}, and the documentation’s snippet:\n${told.trimEnd()}`);
+  await writeConnections(place, write);
+  const compile = async (...files: string[]): Promise<void> => {
+    const compilerOptions = { ...own, paths: {}, rootDir: '.', outDir: 'dist' };
+    write('tsconfig.json', JSON.stringify({ compilerOptions, files }));
+    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
+  };
+  await compile('better-auth.ts', 'connections.ts');
+  await checkBetterAuth(place);
+  await checkConnections(place);
+  for (const older of BETTER_AUTH.slice(1)) {
+    await install(place, [`better-auth@${older}`]);
+    await compile('better-auth.ts');
+    await checkBetterAuth(place);
   }
-  await checkConnections();
-} finally {
-  rmSync(place, { recursive: true, force: true });
-}
+});
 
-function write(name: string, text: string): void {
-  writeFileSync(join(place, name), text);
+async function checkBetterAuth(place: string): Promise<void> {
+  const told = await run(process.execPath, ['dist/better-auth.js'], place);
+  const { version } = manifestOf(join(place, 'node_modules/better-auth'));
+  console.log(`✓ a host with better-auth ${version}, and the documentation’s snippet:\n${told.trimEnd()}`);
 }
 
 /** The recipes for Postgres, and what the page says about MySQL. */
-function writeConnections(): void {
+async function writeConnections(place: string, write: (name: string, text: string) => void): Promise<void> {
   const of = (module: string): string => snippet('docs/storage-connections.md', module);
   const forMysql = (code: string): string =>
     code
@@ -72,36 +82,28 @@ function writeConnections(): void {
   const imports = `import { mysqlStorage } from 'nestjs-debate-space/mysql';\n`;
   write('prisma-mysql.ts', imports + of('./generated/prisma-mysql/client.js') + storage);
 
+  const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath }; // nothing is migrated: spares a download
   const clients = { prisma: 'postgresql', 'prisma-mysql': 'mysql' };
-  for (const [folder, provider] of Object.entries(clients)) {
-    const settings = {
-      provider: 'prisma-client',
-      output: `./generated/${folder}`,
-      importFileExtension: 'js',
-    };
-    const lines = Object.entries(settings).map(([key, value]) => `${key} = "${value}"\n`);
+  const generating = Object.entries(clients).map(([name, provider]) => {
+    const output = `provider = "prisma-client"\noutput = "./generated/${name}"\nimportFileExtension = "js"`;
     write(
-      `${folder}.prisma`,
-      `generator client {\n${lines.join('')}}\ndatasource db {\nprovider = "${provider}"\n}\n`,
+      `${name}.prisma`,
+      `generator client {\n${output}\n}\ndatasource db {\nprovider = "${provider}"\n}\n`,
     );
-    process.env.PRISMA_SCHEMA_ENGINE_BINARY = process.execPath; // nothing is migrated: spares a download
-    run('npx', ['prisma', 'generate', '--schema', `${folder}.prisma`], place);
-  }
+    return run('npx', ['prisma', 'generate', '--schema', `${name}.prisma`], place, env);
+  });
+  await Promise.all(generating);
 }
 
-async function checkConnections(): Promise<void> {
-  const start = [
-    postgresServer.path === undefined ? undefined : startPostgres,
-    mariadbServer.path === undefined ? undefined : startMariadb,
-  ] as const;
-  if (start.includes(undefined)) {
-    if (process.env.CI === 'true') throw new Error('Postgres or MariaDB is missing');
-    console.log('– without Postgres or MariaDB, which this machine does not have');
-  }
-  const [postgres, mariadb] = [await start[0]?.(), await start[1]?.()];
+async function checkConnections(place: string): Promise<void> {
+  const isMissing = postgresServer.path === undefined || mariadbServer.path === undefined;
+  if (isMissing && process.env.CI === 'true') throw new Error('Postgres or MariaDB is missing');
+  if (isMissing) console.log('– without Postgres or MariaDB, which this machine does not have');
+  const postgres = postgresServer.path === undefined ? undefined : await startPostgres();
+  const mariadb = mariadbServer.path === undefined ? undefined : await startMariadb();
   try {
     const urls = [postgres?.connectionString ?? '', mariadb?.uri ?? ''];
-    console.log(run(process.execPath, ['dist/connections.js', ...urls], place).trimEnd());
+    console.log((await run(process.execPath, ['dist/connections.js', ...urls], place)).trimEnd());
   } finally {
     await Promise.all([postgres?.stop(), mariadb?.stop()]);
   }

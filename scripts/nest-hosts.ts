@@ -3,12 +3,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
+import { newApp } from './driver.js';
 import { manifestOf } from './manifest.js';
-import { install, root } from './packed.js';
+import { install, packages, root } from './packed.js';
 
-export const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
-  (name) => `@nestjs/${name}`,
-);
 const { devDependencies = {} } = manifestOf(root);
 const fastify4 = {
   '@fastify/cookie': '^9',
@@ -30,42 +28,37 @@ export const hosts: readonly Host[] = [
   { nest: '11', type: 'commonjs', fastify: fastify5, nodes: ['22'] },
   { nest: '12', type: 'module', fastify: fastify5, nodes: ['24'] },
 ];
-export const others = [
-  '@codegenie/serverless-express',
-  '@fastify/aws-lambda',
-  'bson',
-  'cookie-session',
-  'express-session',
-  'express-ws',
-  'iron-session',
-  'keygrip',
-  'passport',
-  'reflect-metadata',
-  'rxjs',
-  'socket.io',
-  'socket.io-client',
-  'tough-cookie',
-  'ws',
+const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
+  (name) => `@nestjs/${name}`,
+);
+/** As this workspace has them. */
+const others = [
+  ...['@codegenie/serverless-express', '@fastify/aws-lambda', 'bson', 'cookie-session', 'express-session'],
+  ...['express-ws', 'iron-session', 'keygrip', 'passport', 'reflect-metadata', 'rxjs', 'socket.io'],
+  ...['socket.io-client', 'tough-cookie', 'ws'],
 ];
 
 /** Installs the packages in a folder of its own. @param more names of further packages, as this workspace has them */
-export function installHost(
+export async function installHost(
   { nest, type, fastify }: Host,
   folder: string,
   tarballs: readonly string[],
-  more: readonly string[],
-): string {
-  const place = join(folder, `nest-${nest}`);
-  mkdirSync(place);
+  more: readonly string[] = [],
+): Promise<string> {
   const dependencies = Object.fromEntries<string | undefined>([
     ...nestPackages.map((name) => [name, `^${nest}`] as const),
     ...[...others, ...more].map((name) => [name, devDependencies[name]] as const),
     ...Object.entries(fastify),
   ]);
-  const manifest = { name: 'host', private: true, type, dependencies };
-  writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
-  install(place, tarballs);
+  const place = newApp(folder, `nest-${nest}`, { type, dependencies });
+  await install(place, tarballs);
   return place;
+}
+
+/** What is installed in the folder of a host, with the versions. */
+export function versionsIn(place: string, { fastify }: Host): string[] {
+  const names = [...packages, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others];
+  return names.map((name) => `${name} ${manifestOf(join(place, 'node_modules', name)).version}`);
 }
 
 /** A file and what it imports of ours. Types are checked in the workspace; a host of this kind loads this format. */

@@ -1,7 +1,7 @@
 // Node.js in other versions than the one that runs this, from npm.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { install } from './packed.js';
+import { install, root } from './packed.js';
 
 /** The majors that the packages support. */
 export const NODE_MAJORS = ['20', '22', '24', '26'];
@@ -9,18 +9,21 @@ export const NODE_MAJORS = ['20', '22', '24', '26'];
 /** The major version that runs this. */
 export const RUNNING_MAJOR = process.versions.node.replace(/\..*/, '');
 
-const known = new Map([[RUNNING_MAJOR, process.execPath]]);
+const cache = join(root, 'node_modules/.cache');
 
-/** The binary of a major version: the running one's, or one that is installed in the folder. */
-export function nodeBinary(major: string, folder: string): string {
-  const found = known.get(major);
-  if (found !== undefined) return found;
-  const place = join(folder, `node-${major}`);
-  mkdirSync(place);
-  writeFileSync(join(place, 'package.json'), JSON.stringify({ name: 'node-binary', private: true }));
+/** The binary of a major version: the running one's, or one that is downloaded once for all scripts. */
+export async function nodeBinary(major: string): Promise<string> {
+  if (major === RUNNING_MAJOR) return process.execPath;
   const name = `node-${process.platform}-${process.arch}`;
-  install(place, [`${name}@${major}`]);
-  const binary = join(place, 'node_modules', name, 'bin/node');
-  known.set(major, binary);
-  return binary;
+  const place = join(cache, `${name}-${major}`);
+  if (!existsSync(place)) {
+    mkdirSync(cache, { recursive: true });
+    const draft = mkdtempSync(`${place}-`);
+    writeFileSync(join(draft, 'package.json'), JSON.stringify({ name: 'node-binary', private: true }));
+    await install(draft, [`${name}@${major}`]);
+    // Under its name only when it is complete: another script may have been faster.
+    if (existsSync(place)) rmSync(draft, { recursive: true });
+    else renameSync(draft, place);
+  }
+  return join(place, 'node_modules', name, 'bin/node');
 }

@@ -1,5 +1,5 @@
 // The packages as their users get them, for apps in folders of their own.
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,7 +9,8 @@ import { stage } from './staged.js';
 export const root = fileURLToPath(new URL('..', import.meta.url));
 /** What an app with the plugin installs. */
 export const packages = ['nestjs-debate-space', 'debate-space-simulator'];
-const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
+/** What npm has downloaded once, for another app or by another script, it does not ask the registry for again. */
+export const NPM_ADD = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /** What npm says of a package that it has packed. */
@@ -29,10 +30,10 @@ export interface Packed extends NpmPacked {
 }
 
 /** Packs packages into a folder. */
-export function packInto(folder: string, names: readonly string[] = packages): Packed[] {
+export async function packInto(folder: string, names: readonly string[] = packages): Promise<Packed[]> {
   const places = new Map(names.map((name) => [name, stage(name, join(folder, 'staged'))]));
-  const printed = run('npm', ['pack', '--json', '--pack-destination', folder, ...places.values()], folder);
-  const packed = JSON.parse(printed) as Readonly<Record<string, NpmPacked>>;
+  const args = ['pack', '--json', '--pack-destination', folder, ...places.values()];
+  const packed = JSON.parse(await run('npm', args, folder)) as Readonly<Record<string, NpmPacked>>;
   return Object.values(packed).map((each) => ({
     ...each,
     tarball: join(folder, each.filename),
@@ -47,21 +48,13 @@ export function tarballOf(packed: readonly Packed[], name: string): string {
   return tarball;
 }
 
-export function install(place: string, wanted: readonly string[] = []): void {
-  run('npm', ['install', ...QUIET, ...wanted], place);
+/** Installs what the manifest in `place` has, and `wanted`, by npm. */
+export async function install(place: string, wanted: readonly string[] = []): Promise<void> {
+  await run('npm', [...NPM_ADD, ...wanted], place);
 }
 
 /** @returns what the command prints; an error has all of it */
-export function run(command: string, args: readonly string[], cwd?: string): string {
-  try {
-    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  } catch (error) {
-    throw failure(command, args, error);
-  }
-}
-
-/** Like `run`, while other commands run. @returns a promise of what the command prints */
-export async function runAsync(
+export async function run(
   command: string,
   args: readonly string[],
   cwd?: string,
@@ -72,13 +65,8 @@ export async function runAsync(
   try {
     return (await running).stdout;
   } catch (error) {
-    throw failure(command, args, error);
+    const { stdout, stderr } = error as { readonly stdout?: string; readonly stderr?: string };
+    const printed = `${String(stdout)}\n${String(stderr)}`;
+    throw new Error(`${command} ${args.slice(0, 3).join(' ')} failed:\n${printed}`, { cause: error });
   }
-}
-
-/** @param error with what the command has printed */
-function failure(command: string, args: readonly string[], error: unknown): Error {
-  const { stdout, stderr } = error as { readonly stdout?: string; readonly stderr?: string };
-  const printed = `${String(stdout)}\n${String(stderr)}`;
-  return new Error(`${command} ${args.slice(0, 3).join(' ')} failed:\n${printed}`, { cause: error });
 }

@@ -42,8 +42,8 @@ try {
   console.log(`seed ${seed}, ${values.nest === undefined ? 'this workspace' : `NestJS ${values.nest}`}`);
   let file = join(root, `${SCRIPT}.ts`);
   if (host) {
-    const tarballs = packInto(folder).map(({ tarball }) => tarball);
-    const place = installHost(host, folder, tarballs, clients);
+    const tarballs = (await packInto(folder)).map(({ tarball }) => tarball);
+    const place = await installHost(host, folder, tarballs, clients);
     transpile(place, host.type, `${SCRIPT}.ts`);
     file = join(place, `${SCRIPT}.js`);
   }

@@ -1,8 +1,7 @@
 // Plays every row on the NestJS that is installed here, some hosts at a time, and sends each result to the parent process. In
-// plain Node: a host has no test runner around it. Arguments: the storage, where its server is, and the version of NestJS.
+// plain Node: a host has no test runner around it. Argument: the version of NestJS.
 import { judgeAll } from '#support/endings/judge.js';
 import { endingCells } from '#support/endings/stacks.js';
-import { connectStorage } from './storages.js';
 
 const LANES = 6;
 
@@ -14,16 +13,15 @@ export interface Cell {
 }
 
 async function main(): Promise<void> {
-  const [name = 'memory', where = '', nest = '12'] = process.argv.slice(2);
+  const [nest = '12'] = process.argv.slice(2);
   const errors: string[] = [];
   const note = (error: unknown): void => {
     errors.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   };
   process.on('uncaughtException', note).on('unhandledRejection', note);
-  const emptyStorage = await connectStorage(name, where);
   // `npm run test:rows` checks the other promises, which do not depend on versions.
   const only = () => ['told', 'stored'] as const;
-  const options = { nest, storage: emptyStorage, only, uncaught: () => errors.splice(0) };
+  const options = { nest, only, uncaught: () => errors.splice(0) };
   await judgeAll(endingCells, LANES, options, async ({ stack, ending: { name } }, { wrong }) => {
     const cell: Cell = { stack, name, wrong };
     await new Promise((sent) => process.send?.(cell, undefined, undefined, sent));

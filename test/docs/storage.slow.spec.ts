@@ -125,7 +125,13 @@ postgresServer.describe('the migration for TypeORM and the grants of docs/storag
   it('open the storage to a role that may not create tables', async () => {
     const server = await startPostgres();
     const pool = postgresPool(server);
-    const ofRole = postgresPool({ ...server, user: 'my_app' });
+    // A connection string would win over the user.
+    const ofRole = postgresPool({
+      host: '127.0.0.1',
+      port: server.port,
+      database: 'postgres',
+      user: 'my_app',
+    });
     scene.afterwards(() => Promise.all([pool.end(), ofRole.end()]).then(() => server.stop()));
     await new Migration().up(pool);
     await pool.query('CREATE ROLE my_app LOGIN');

@@ -11,6 +11,7 @@ import { replacing } from '#support/storages/flaky-storage.js';
 import { Latch } from '#support/latch.js';
 import { scenario } from '#support/hosts/scenario.js';
 import { keys } from '#support/service/service.js';
+import type { Fault } from 'debate-space-simulator';
 import { SessionHost } from '#support/hosts/session-host.js';
 
 const scene = scenario();
@@ -147,52 +148,43 @@ describe('a logout on its way', () => {
     expect(log.join('\n')).toContain('a failure was contained: logout.claims');
   });
 
-  it('whose failure the storage is still storing at the shutdown is stored before the storage closes', async () => {
-    const calls: string[] = [];
-    const stored = new Latch();
-    const storage = replacing(memoryStorage(), (memory) => ({
-      postpone: async (...args) => {
-        await stored.passed;
-        await memory.postpone(...args);
-        calls.push('retried');
-      },
-      close: async () => {
-        calls.push('closed');
-        await memory.close();
-      },
-    }));
-    const debateSpace = await start({ storage });
-    scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
-    await debateSpace.logoutUser('alice');
-    await scene.service.received.waitFor('logout');
-    const stopped = scene.stop();
-    setImmediate(() => {
-      stored.open();
-    });
-    await stopped;
-    expect([calls[0], calls.at(-1)]).toEqual(['retried', 'closed']);
-  });
-
-  it('that is being sent at the shutdown is given back before the storage closes, and blames nobody', async () => {
-    const calls: string[] = [];
-    const storage = replacing(memoryStorage(), (memory) => ({
-      giveBack: async (claims) => {
-        calls.push(...claims.map(({ attempts }) => `given back after ${attempts} attempts`));
-        await memory.giveBack(claims);
-      },
-      close: async () => {
-        calls.push('closed');
-        await memory.close();
-      },
-    }));
-    const debateSpace = await start({ storage });
-    scene.service.faults.add({ kind: 'latency', ms: 30_000, operation: 'logout' });
-    await debateSpace.logoutUser('alice');
-    await scene.service.received.waitFor('logout');
-    await scene.stop();
-    expect(calls).toEqual(['given back after 0 attempts', 'closed']);
-    expect(types()).toEqual(['session-ended', 'shutdown-incomplete']);
-  });
+  it.each<[string, Fault, string[]]>([
+    ['has its failure stored', { kind: 'status', status: 503 }, ['postponed', 'closed']],
+    ['is given back', { kind: 'latency', ms: 30_000 }, ['given back after 0 attempts', 'closed']],
+  ])(
+    '%s before the storage closes, when the app shuts down while it is sent',
+    async (_what, fault, expected) => {
+      const calls: string[] = [];
+      const stopping = new Latch();
+      const storage = replacing(memoryStorage(), (memory) => ({
+        retry: async (...args) => {
+          await stopping.passed;
+          await memory.postpone(...args);
+          calls.push('postponed');
+        },
+        giveBack: async (claims) => {
+          calls.push(...claims.map(({ attempts }) => `given back after ${attempts} attempts`));
+          await memory.giveBack(claims);
+        },
+        close: async () => {
+          calls.push('closed');
+          await memory.close();
+        },
+      }));
+      const debateSpace = await start({ storage });
+      scene.service.faults.add({ ...fault, operation: 'logout' });
+      await debateSpace.logoutUser('alice');
+      await scene.service.received.waitFor('logout');
+      const stopped = scene.stop();
+      setImmediate(() => {
+        stopping.open();
+      });
+      await stopped;
+      expect([calls[0], calls.at(-1)]).toEqual(expected);
+      expect(types()).not.toContain('service-down');
+      expect(types()).toContain('shutdown-incomplete');
+    },
+  );
 
   it('is refused, and nothing stored, when the uid cannot be a uid', async () => {
     const debateSpace = await start();

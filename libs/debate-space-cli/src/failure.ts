@@ -1,6 +1,6 @@
 import type { DebateSpaceErrorCode } from 'nestjs-debate-space';
 
-/** How a command may end: the exit code of the process, and its meaning. Stable: scripts go by it. docs/cli.md has the same. */
+/** How a command may end: the exit code of the process, and its meaning. Stable: scripts go by it. */
 export const endings = {
   done: [0, 'done'],
   failed: [
@@ -14,7 +14,7 @@ export const endings = {
   problems: [6, 'doctor found problems'],
   vetoed: [7, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
   canceled: [8, 'finished; some users are not erased, because the erasure was canceled'],
-  notFound: [9, 'nobody is erased: all users are not found'],
+  notFound: [9, 'no user is erased, because none is found'],
 } as const;
 type Kind = keyof typeof endings;
 

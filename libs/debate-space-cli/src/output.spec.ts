@@ -28,10 +28,7 @@ describe('a stdout that cannot be written', () => {
 
   it.each(['ENOSPC', 'EPIPE'])('does not hide why the command itself failed (%s)', async (stdoutError) => {
     const { code, err } = await scene.run('users find dora --json', { stdoutError });
-    expect([code, err]).toEqual([
-      1,
-      expect.stringContaining('The user is not found: the service lists no user of this uid.'),
-    ]);
+    expect([code, err]).toEqual([1, expect.stringContaining('The user is not found: the service lists')]);
     scene.service.faults.add({ operation: 'list', kind: 'status', status: 403 });
     expect(await scene.run('users list --json', { stdoutError })).toMatchObject({ code: 4 });
   });
@@ -77,8 +74,7 @@ describe('a control character of the service', () => {
 });
 
 describe('a command that is printed to be pasted', () => {
-  it.each([
-    'TICKET-7',
+  const hostile = [
     'TICKET-7 $(touch x)',
     '`id`',
     "it's",
@@ -91,7 +87,8 @@ describe('a command that is printed to be pasted', () => {
     'Zoë; ls',
     '\\',
     '',
-  ])('passes the argument %j through a shell', (reference) => {
+  ];
+  it.each(['TICKET-7', ...hostile])('passes the argument %j through a shell', (reference) => {
     const command = pasteable('erasures', 'resume', reference).replace(/^npx debate-space/, "printf '%s\\n'");
     const words = execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }).split('\n');
     expect(words.slice(0, -1).filter((word) => word !== '--')).toEqual(['erasures', 'resume', reference]);

@@ -43,13 +43,10 @@ it('the verdict of a command comes last where stdout and stderr are one file, ho
 
 describe('the configuration', () => {
   const scene = new Scene();
-  const write = (name: string, env: NodeJS.ProcessEnv): Promise<void> =>
-    scene.write(
-      name,
-      Object.entries(env)
-        .map(([key, value]) => `${key}="${value ?? ''}"\n`)
-        .join(''),
-    );
+  const write = (name: string, env: NodeJS.ProcessEnv): Promise<void> => {
+    const lines = Object.entries(env).map(([key, value]) => `${key}="${value ?? ''}"\n`);
+    return scene.write(name, lines.join(''));
+  };
 
   it('comes from .env where the environment says nothing, or nothing but an empty text', async () => {
     await write('.env', configuredFor(scene.service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }));
@@ -80,18 +77,15 @@ describe('the configuration', () => {
       { APPLICATION_NAME: '' },
       'APPLICATION_NAME must be a string (found nothing); hint: it is the last part',
     ],
-    [
-      { SECRET_KEY_ENCODING: 'hex' },
-      "SECRET_KEY_ENCODING must be 'utf8' or 'base64' (found a string of 3 characters)",
-    ],
+    [{ SECRET_KEY_ENCODING: 'hex' }, "SECRET_KEY_ENCODING must be 'utf8' or 'base64' (found a string of 3"],
     [{ LIST_AUTH: 'none' }, "LIST_AUTH must be 'bearer' or 'apiKey' (found a string of 4 characters)"],
     [
-      { STORAGE: 'postgres://127.0.0.1:1/app' },
-      'STORAGE_KEY is not set; hint: give the option storageKey of your app',
+      { STORAGE: 'mysql://127.0.0.1:1/app' },
+      'STORAGE_KEY is not set; hint: give the option storageKey of your',
     ],
     [{ STORAGE_KEY: 'hunter2' }, 'STORAGE_KEY must have at least 16 characters'],
     [
-      { AUTH_URL: 'http://example.org' },
+      { AUTH_URL: 'http://x.org' },
       'AUTH_URL has the scheme http:, and only DEBATE_SPACE_ALLOW_INSECURE_HTTP',
     ],
   ])('is refused in the words of its variables, and shows no key: %j', async (wrong, problem) => {

@@ -33,7 +33,7 @@ type Source = Pick<CliIo, 'folder' | 'stdin' | 'interrupted'>;
 type Line = readonly [number: number, uid: unknown];
 
 const MAX_PROBLEMS = 20;
-const NO_UID = 'it has no uid; an anonymized user has none: remove the line';
+const NO_UID = 'it has no uid, as the line of an anonymized user: remove it';
 /** As a spreadsheet writes a long number: another user, or nobody. */
 const ROUNDED = /^[+-]?\d+(?:[.,]\d+)?e\+\d+$/i;
 
@@ -50,7 +50,7 @@ export async function readUids(options: UidListOptions, io: Source): Promise<Uid
     throw new Failure('usage', '--format and --column belong to --file.');
   const place = file === undefined ? 'the command line' : file === '-' ? 'stdin' : shown(file);
   const given = file === undefined ? numbered(uids) : await linesOf(file, place, options, io);
-  if (given.length === 0) throw new Failure('usage', `${place}: it has no uid. Nothing was requested.`);
+  if (given.length === 0) throw new Failure('usage', `${place} has no uids. Nothing was requested.`);
   const { namedUid } = await import('nestjs-debate-space/internal');
   const lines = new Map<string, number>();
   const problems: string[] = [];

@@ -30,7 +30,7 @@ export function addDoctor(program: Command, cli: CliContext): void {
   const { output } = cli;
   program
     .command('doctor')
-    .description('check options, service and storage, and say how to fix each problem; touches no user')
+    .description('check options, service and storage, and say how to fix each problem; changes no user')
     .action(async () => {
       const results: CheckResult[] = [];
       await examine(cli, (result) => {
@@ -54,7 +54,7 @@ async function examine(cli: CliContext, report: (result: CheckResult) => void): 
   /** The check that found a problem: the checks that build on it are left out. */
   let stop: string | undefined;
   const check = async (name: Check, compare: string, find: () => Promise<string>): Promise<void> => {
-    if (stop !== undefined) report({ check: name, ok: null, detail: `not checked: first see ${stop}` });
+    if (stop !== undefined) report({ check: name, ok: null, detail: `not checked: fix ${stop} first` });
     else
       try {
         report({ check: name, ok: true, detail: await find() });
@@ -80,7 +80,7 @@ async function examine(cli: CliContext, report: (result: CheckResult) => void): 
     stop = 'options';
     for (const name of ONLINE) await check(name, COMPARE_URLS, () => Promise.resolve(''));
   }
-  const unnamed = `not checked: ${variables.storage} does not name that of your app`;
+  const unnamed = `not checked: set ${variables.storage} to the storage of your app`;
   if (engine === 'memory') report({ check: 'storage', ok: null, detail: unnamed });
   else
     await check('storage', COMPARE_STORAGE, () =>

@@ -6,7 +6,7 @@ import { codeOf, Failure } from '../failure.js';
 import { counted, fields, pasteable, quoted, shown } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { readUids, UID_FORMATS, type UidList, type UidListOptions } from '../uid-list.js';
-import { followErasure, allNotFound, requireErased, statusText, watchedText } from './erasures.js';
+import { followErasure, noneFound, requireErased, statusText, watchedText } from './erasures.js';
 
 interface EraseOptions extends UidListOptions {
   readonly mode: ErasureMode;
@@ -27,7 +27,7 @@ const MODE_HELP =
   'anonymize: remove personal data, keep contributions. delete: remove everything; the uid can never log in again';
 const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
 const HOOKS =
-  'This command erases users itself, without calling `erasure.beforeErase` of your app. Other erasures that wait in the storage stay with your app.';
+  'This command erases users itself, without calling `erasure.beforeErase` of your app. Your app processes the other erasures in the storage.';
 const WATCHES =
   'Queued. Your app will process it; this command only watches. No app running? Use --execute-here.';
 
@@ -59,7 +59,7 @@ export function addErase(program: Command, cli: CliContext): void {
         const counts = await withPlugin(cli, { shared }, (plugin) => dryRunOf(plugin, list, mode, cli));
         if (dryRun) {
           cli.output.answer(counts, dryRunText(counts));
-          if (counts.known === 0) throw allNotFound('Nobody was found');
+          if (counts.known === 0) throw noneFound('No user was found');
           return;
         }
         await confirm(cli, consequenceOf(counts, options, cli), `${mode} ${counts.distinct}`);
@@ -127,7 +127,7 @@ async function erase(
     if (codeOf(error) === 'ERR_DEBATE_SPACE_STORAGE')
       output.note(`It is unknown whether the list was stored. ${goOn}; nobody is erased twice.`);
     if (!signal.aborted) throw error;
-    const problem = 'Interrupted before the whole list was stored: nobody of it is erased.';
+    const problem = 'Interrupted before the whole list was stored: no user of it is erased.';
     throw new Failure('unfinished', `${problem} ${goOn}.`);
   }
   const onlyWatches = wait && !executeHere && !isMemory;

@@ -8,12 +8,14 @@ import { progressDisplay } from '../progress.js';
 
 type Erasures = Plugin['erasures'];
 
-const UNREAD = 'waiting for the rest of the list: nobody is erased before it is stored to its end';
+const UNREAD = 'waiting for the rest of the list: no user is erased before the whole list is stored';
 
 /** What became of erasures, and what is to become of them. Sends nothing itself. */
 export function addErasures(program: Command, cli: CliContext): void {
   const { output } = cli;
-  const group = program.command('erasures').description('see and steer erasures that were requested');
+  const group = program
+    .command('erasures')
+    .description('list erasures, and pause, resume, retry or cancel them');
   const withErasures = (work: (erasures: Erasures) => Promise<void>) =>
     withPlugin(cli, { shared: true }, ({ erasures }) => work(erasures));
 
@@ -30,8 +32,8 @@ export function addErasures(program: Command, cli: CliContext): void {
 
   group
     .command('status <reference>')
-    .description('how a reference stands')
-    .option('--watch', 'show the progress until its work ends')
+    .description('the state of a reference')
+    .option('--watch', 'show the progress until the erasure is finished')
     .action((reference: string, { watch = false }: { watch?: boolean }) =>
       withErasures(async (erasures) => {
         const before = await erasures.status(reference);
@@ -44,7 +46,7 @@ export function addErasures(program: Command, cli: CliContext): void {
   group
     .command('receipts [reference]')
     .description('the receipts of a reference, or of a uid: they prove what was erased, and when')
-    .option('--uid <uid>', 'those of this uid')
+    .option('--uid <uid>', 'the receipts of this uid')
     .action((reference: string | undefined, { uid }: { uid?: string }) =>
       withErasures(async (erasures) => {
         if ((reference === undefined) === (uid === undefined))
@@ -83,7 +85,7 @@ export function addErasures(program: Command, cli: CliContext): void {
 
   group
     .command('cancel <reference>')
-    .description('do not erase the users of a reference who were not sent yet; cannot be undone')
+    .description('do not erase the users of a reference that were not sent yet; cannot be undone')
     .option('--yes', 'do not ask for confirmation')
     .action((reference: string, { yes = false }: { yes?: boolean }) =>
       steer('cancel', reference, async ({ waiting }) => {
@@ -143,14 +145,14 @@ export function requireErased(status: ErasureStatus, left: string, { output }: C
   const users = Object.entries(reasons).filter(([, count]) => count > 0);
   const text = `Not erased: ${users.map(([why, count]) => `${counted(count, 'user')} ${why}`).join(', ')}.`;
   if (vetoed > 0 || canceled > 0) throw new Failure(vetoed > 0 ? 'vetoed' : 'canceled', text);
-  if (notFound > 0 && done === 0) throw allNotFound('Nobody was erased');
+  if (notFound > 0 && done === 0) throw noneFound('No user was erased, because none was found');
   if (notFound > 0) output.note(`${text} --dry-run names the lines.`);
 }
 
-/** @param result of a list whose users are all not found */
-export function allNotFound(result: string): Failure {
+/** @param problem of a list of which no user is found */
+export function noneFound(problem: string): Failure {
   const hint = 'check the uids, and the column; a user who is erased already is not found again.';
-  return new Failure('notFound', `${result}: all users are not found`, hint);
+  return new Failure('notFound', problem, hint);
 }
 
 /** A reference with its counts. */
@@ -166,7 +168,8 @@ export function statusText({ complete, retrying, ...status }: ErasureStatus): st
 export function watchedText({ reference, state, complete, waiting }: ErasureStatus): string {
   const left = `${counted(waiting, 'user')} not erased yet.`;
   const command = (name: string) => pasteable('erasures', name, reference);
-  if (!complete) return `${left} The list was not stored to its end: send it again, or: ${command('cancel')}`;
+  if (!complete)
+    return `${left} A part of the list was not stored: run its command again, or: ${command('cancel')}`;
   if (state === 'paused') return `${left} They are paused. To continue: ${command('resume')}`;
   return `${left} This command only watched: your app continues to erase them. To stop that: ${command('pause')} (or cancel). To watch again: ${command('status')} --watch`;
 }

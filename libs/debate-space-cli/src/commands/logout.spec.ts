@@ -1,8 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { DebateSpaceOutbox } from 'nestjs-debate-space';
-import { join } from 'node:path';
 import { Scene } from '../testing/command-line.js';
-import { sqliteFile } from '../testing/storages.js';
 
 const scene = new Scene();
 
@@ -47,7 +45,7 @@ describe('logout', () => {
   it('is left to the app, and watched until a process has sent it', async () => {
     const refused = { code: 3, err: expect.stringContaining('DEBATE_SPACE_STORAGE') };
     expect(await scene.run('logout ada --no-wait')).toMatchObject(refused);
-    Object.assign(scene.env, await sqliteFile(join(scene.folder, 'debate-space.db')));
+    await scene.useSqlite();
     const interrupted = scene.start('logout ada');
     await interrupted.waitForStderr('this command only watches');
     interrupted.interrupt();

@@ -11,7 +11,7 @@ import { textInVariables } from '../settings.js';
 const ACCEPTED = 'The service accepted the logout. It does not say whether it has found the user.';
 /** The app keeps no history: `logout.historyRetentionMs` is 0. */
 const GONE =
-  'The logout has left the storage, which keeps no history of it: your app has sent it, or gave it up.';
+  'The logout is no longer in the storage, which keeps no history: your app sent it or discarded it.';
 const WATCHES =
   'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.';
 const LOOK_AGAIN_MS = 200;
@@ -78,5 +78,5 @@ async function settled(
   }
   const isKept = settings.storage.engine !== 'memory';
   const goOn = isKept ? 'it waits in the storage, and your app sends it' : 'run the command again';
-  throw new Failure('unfinished', `Interrupted before the service took the logout: ${goOn}.`);
+  throw new Failure('unfinished', `Interrupted before the service accepted the logout: ${goOn}.`);
 }

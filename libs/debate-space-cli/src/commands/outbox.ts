@@ -18,7 +18,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
   const { io, output } = cli;
   const group = program
     .command('outbox')
-    .description('see and retry the logouts that wait in the storage of your app');
+    .description('list the logouts that wait in the storage of your app, and retry or discard them');
   const withOutbox = (work: (outbox: DebateSpaceOutbox) => Promise<void>) =>
     withPlugin(cli, { shared: true }, ({ outbox }) => work(outbox));
 
@@ -54,7 +54,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
             `not delivered (${cause}); your app tries it again; hint: ${shown(textInVariables(hint))}`,
           );
         if (!stats.drained)
-          throw new Failure('unfinished', 'Some of it is still due. Run the command again.');
+          throw new Failure('unfinished', 'Some logouts or erasures are still due. Run the command again.');
       });
     });
 
@@ -98,7 +98,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
       if (count === 0 && given.length > 0)
         throw new Failure(
           'failed',
-          `Not found: no parked logout has such an id; one in the memory of a running app is ${name === 'retry' ? 'retried' : 'discarded'} only there.`,
+          `No parked logout has such an id; one in the memory of a running app is ${name === 'retry' ? 'retried' : 'discarded'} only there.`,
         );
       output.answer(
         { [name === 'retry' ? 'retried' : 'discarded']: count },
@@ -111,7 +111,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
 
   group
     .command('retry [id...]')
-    .description('have parked logouts sent again, by the app that shares the storage')
+    .description('retry parked logouts; your app sends them')
     .option('--all', 'every parked logout')
     .action((ids: string[], { all = false }: Chosen) =>
       change('retry', ids, all, true, 'due again; your app sends what is due.'),

@@ -20,13 +20,13 @@ export function addStorage(program: Command, { output }: CliContext): void {
     .command('storage')
     .description('the tables that your app keeps logouts and erasures in')
     .command('migration')
-    .description('print the SQL that creates the tables, for a role that may; runs nothing')
+    .description('print the SQL that creates the tables; runs nothing')
     .addOption(dialects.makeOptionMandatory())
     .option('--schema <name>', 'with postgres: the schema of the tables, which must exist (default: public)')
-    .option('--prefix <text>', 'with mysql: what the names of the tables begin with')
+    .option('--prefix <text>', 'with mysql: the prefix of the table names')
     .option(
       '--from <version>',
-      'print what is newer than these tables, whose version the app names',
+      'print only the changes since this version of the tables, which the app names',
       versionOf,
       0,
     )

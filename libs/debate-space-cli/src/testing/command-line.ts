@@ -4,8 +4,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
+import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import { runCli } from '../run-cli.js';
+import { settingsOf } from '../settings.js';
 
 export const keys = {
   DEBATE_SPACE_API_KEY: 'api-key-of-a-test',
@@ -126,6 +131,7 @@ function stdinOf({
 export class Scene {
   env: NodeJS.ProcessEnv = {};
   folder = '';
+  readonly #apps: INestApplicationContext[] = [];
   #service: DebateSpaceSimulator | undefined;
 
   constructor(uids: readonly string[] = ['ada', 'ben', 'cleo']) {
@@ -137,6 +143,7 @@ export class Scene {
       this.env = configuredFor(this.service, { DEBATE_SPACE_RATE_LIMIT: 'off' });
     });
     afterEach(async () => {
+      for (const app of this.#apps.splice(0)) await app.close();
       await this.service.stop();
       await rm(this.folder, { recursive: true });
     });
@@ -149,6 +156,28 @@ export class Scene {
 
   get uids(): readonly (string | null)[] {
     return this.service.users.all().flatMap(({ uid }) => uid ?? []);
+  }
+
+  /** Makes the file of a storage, as an app does that opens it, and has the commands use it. @returns its path */
+  async useSqlite(): Promise<string> {
+    const path = join(this.folder, 'debate-space.db');
+    const { storage } = await sqliteStorage({ path }).open('demo');
+    await storage.close();
+    this.env.DEBATE_SPACE_STORAGE = `sqlite:${path}`;
+    return path;
+  }
+
+  /** Starts an app, with its own options, on the storage of the commands. */
+  async startApp(own: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplicationContext> {
+    const { options, storage } = settingsOf(this.env, this.folder);
+    const module = DebateSpaceModule.forRoot({
+      ...options,
+      storage: sqliteStorage({ path: storage.url }),
+      ...own,
+    });
+    const app = await NestFactory.createApplicationContext(module, { logger: false });
+    this.#apps.push(app);
+    return app;
   }
 
   /** Writes a file into the folder. */
@@ -167,5 +196,11 @@ export class Scene {
   /** The answer with `--json`. */
   async answer(args: string): Promise<unknown> {
     return JSON.parse((await this.run(`${args} --json`)).out);
+  }
+
+  /** The answers with `--json`, one a line. */
+  async answers(args: string): Promise<unknown[]> {
+    const { out } = await this.run(`${args} --json`);
+    return out.split('\n').flatMap((line): unknown[] => (line === '' ? [] : [JSON.parse(line)]));
   }
 }

@@ -1,17 +1,9 @@
 import { createPool } from 'mysql2/promise';
-import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
 import { postgresPool, postgresServer, startPostgres } from '#support/servers/postgres.js';
 import { run } from './command-line.js';
 
 export const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
-
-/** Creates the file of a storage, as an app does that opens it. @returns the variables that name it */
-export async function sqliteFile(path: string): Promise<NodeJS.ProcessEnv> {
-  const { storage } = await sqliteStorage({ path }).open('demo');
-  await storage.close();
-  return { DEBATE_SPACE_STORAGE: `sqlite:${path}` };
-}
 
 /** A server with the tables that `debate-space storage migration` prints. */
 export interface StorageServer {

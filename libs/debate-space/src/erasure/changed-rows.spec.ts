@@ -8,7 +8,7 @@ import { sweepExpired } from '../live-sessions/session-sweep.js';
 import { LogoutRepository } from '../logout/logout-repository.js';
 import { StorageWatch } from '../storage/storage-watch.js';
 import type { Storage } from '../storage/storage.js';
-import type { ErasureReceipt, PendingErasure } from './erasure.js';
+import type { PendingErasure } from './erasure.js';
 
 /*
  * What somebody can do who may read or write the tables. The page about security has it as a table, and each of its lines is
@@ -110,6 +110,8 @@ interface Place {
   readonly storage: Storage;
   readonly other: Storage;
   readonly run: Run;
+  /** Together, which takes SQLite a tenth of the time. */
+  readonly runAll: (texts: readonly string[]) => Promise<void>;
   /** Jobs and live sessions, by their users, as they were when all were there. */
   readonly rows: Map<string, { readonly table: 'jobs' | 'sessions'; readonly row: Row }>;
   readonly all: Map<(typeof TABLES)[number], readonly Row[]>;
@@ -210,10 +212,10 @@ class Scene {
 
   /** Makes the rows again as they were. */
   async restore(): Promise<void> {
-    for (const [table, rows] of this.place.all) {
-      await this.run(`DELETE FROM debate_space_${table}`);
-      await this.run(insertion(table, rows));
-    }
+    const { all, runAll } = this.place;
+    await runAll(
+      [...all].flatMap(([table, rows]) => [`DELETE FROM debate_space_${table}`, insertion(table, rows)]),
+    );
     await this.watch.look();
   }
 
@@ -286,9 +288,11 @@ class Scene {
     const { signal } = new AbortController();
     const emit = (event: (typeof room.events)[number]): void => void room.events.push(event);
     const containment = new Containment(faultsTo(emit));
-    for (let round = 0; round < 3; round += 1) {
-      await room.work();
-      for (const claim of (await storage.claim('logout', 100)).claims) {
+    for (let [round, worked] = [0, 1]; round < 3 && worked > 0; round += 1) {
+      worked = await room.work();
+      const { claims } = await storage.claim('logout', 100);
+      worked += claims.length;
+      for (const claim of claims) {
         const entry = logouts.entryOf(claim);
         if (!entry) await storage.park(claim, 'a hint', { ...claim, cause: 'unreadable' });
         else await storage.finishLogout(claim, 1);
@@ -305,10 +309,13 @@ class Scene {
     const { repository, keyring } = this.room;
     const believed = new Set<string>();
     const uids = [...this.rows.keys()];
-    const all: ErasureReceipt[] = [];
-    for await (const { reference } of repository.list()) all.push(...(await this.room.receipts(reference)));
-    for (const uid of uids) for await (const receipt of repository.receiptsOf(uid)) all.push(receipt);
-    for (const { subject, outcome, reference, requestedBy, doneAt } of all) {
+    const all = await Promise.all([
+      listed(repository.list()).then((found) =>
+        Promise.all(found.map(({ reference }) => this.room.receipts(reference))),
+      ),
+      Promise.all(uids.map((uid) => listed(repository.receiptsOf(uid)))),
+    ]);
+    for (const { subject, outcome, reference, requestedBy, doneAt } of all.flat(2)) {
       if (outcome === 'unverified') continue;
       const uid = uids.find((each) => keyring.hash('erasure', each) === subject) ?? 'somebody';
       const isNow = Math.abs(Date.now() - doneAt.getTime()) < HOUR_MS;
@@ -364,6 +371,12 @@ class Scene {
   }
 }
 
+async function listed<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
 function insertion(table: string, rows: readonly Row[]): string {
   const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'due_queue'); // MySQL makes it
   const values = rows.map((row) => `(${columns.map((column) => literal(row[column])).join(', ')})`);
@@ -388,7 +401,11 @@ for (const kept of tableStorages.filter(({ name, isShared }) => isShared && !nam
       const engine = await kept.engine();
       const run: Run = (text) => kept.run?.(text) ?? Promise.resolve([]);
       const [storage, other] = [(await engine.open('app')).storage, (await engine.open('other')).storage];
-      const place: Place = { storage, other, run, rows: new Map(), all: new Map() };
+      const runAll = async (texts: readonly string[]): Promise<void> => {
+        if (kept.name === 'SQLite') await run(`BEGIN; ${texts.join('; ')}; COMMIT`);
+        else for (const text of texts) await run(text);
+      };
+      const place: Place = { storage, other, run, runAll, rows: new Map(), all: new Map() };
       await new Scene(place).set();
       return place;
     }

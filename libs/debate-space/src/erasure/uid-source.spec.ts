@@ -1,10 +1,11 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
 import { InvalidArgumentError } from '../errors.js';
 import { errorOf } from '#support/service/service-clients.js';
-import { uidItems, uidsOf, type UidSource } from './uid-source.js';
+import type { DebateSpaceUser } from '../service/calls/listed-users.js';
+import { dryRun, uidItems, uidsOf, type UidSource } from './uid-source.js';
 
 async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
@@ -29,10 +30,6 @@ describe('a source of uids', () => {
       { item: 3, uid: 'Zoë' },
     ]);
     expect(await all(uidsOf(source()))).toEqual(['ada', 'ben', 'Zoë']);
-  });
-
-  it('may be empty', async () => {
-    expect(await all(uidsOf([]))).toEqual([]);
   });
 
   it.each<[string, unknown, string]>([
@@ -107,18 +104,87 @@ describe('a source of uids', () => {
     expect(given).toBe(10);
   });
 
-  it('fails with its own error', async () => {
+  it('is ended when the loop is left', async () => {
+    const source = Readable.from(['ada', 'ben']);
+    for await (const uid of uidsOf(source)) if (uid === 'ada') break;
+    expect(source.destroyed).toBe(true);
+  });
+});
+
+describe('a dry run', () => {
+  /** Walks these users. @returns the counts, with how many users were read */
+  async function run(
+    source: UidSource,
+    listed: readonly (string | null)[] = [],
+    requested = nothingRequested,
+  ) {
+    let read = 0;
+    const users = async function* (): AsyncGenerator<DebateSpaceUser> {
+      for (const uid of listed) {
+        read += 1;
+        yield await Promise.resolve({ uid });
+      }
+    };
+    return { ...(await dryRun(uidItems(source), users(), requested)), read };
+  }
+  const nothingRequested: Parameters<typeof dryRun>[2] = () => Promise.resolve(0);
+  const uidsUpTo = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
+
+  it('counts the items, the uids, and the users, and numbers those that need a look', async () => {
+    const source = ['ada', 'ben', 'ada', '', 'cleo', 'ada', '..'];
+    expect(await run(source, ['x', 'cleo', null, 'ada', 'cleo', 'y'])).toEqual({
+      ...{ total: 7, distinct: 3, duplicates: 2, invalid: 2, invalidItems: [4, 7], alreadyRequested: 0 },
+      ...{ known: 2, notFound: 1, notFoundItems: [2], read: 6 },
+    });
+  });
+
+  it('numbers the first hundred', async () => {
+    const source = uidsUpTo(300).map((uid, n) => (n % 2 === 0 ? '' : uid));
+    const { invalid, invalidItems, notFound, notFoundItems } = await run(source, ['user-1']);
+    expect([invalid, invalidItems.length, invalidItems.at(-1)]).toEqual([150, 100, 199]);
+    expect([notFound, notFoundItems.length, notFoundItems[0]]).toEqual([149, 100, 4]);
+    expect(notFoundItems.at(-1)).toBe(202);
+  });
+
+  it('reads no more users when all are found, and none without a uid', async () => {
+    const counts = await run(['ada', 'ben'], ['x', 'ben', 'ada', 'y', 'z']);
+    expect(counts).toMatchObject({ known: 2, notFound: 0, read: 3 });
+    const none = { total: 2, invalid: 2, known: 0, notFound: 0, read: 0 };
+    expect(await run(['', '.'], ['ada'])).toMatchObject(none);
+  });
+
+  it('looks once for each uid whether it is requested already, 250 at a time', async () => {
+    const uids = uidsUpTo(600);
+    const requested = jest.fn((some: readonly string[]) =>
+      Promise.resolve(some.filter((uid) => uid.endsWith('7')).length),
+    );
+    const counts = { total: 1200, distinct: 600, duplicates: 600, notFound: 600, alreadyRequested: 60 };
+    expect(await run([...uids, ...uids], [], requested)).toMatchObject(counts);
+    const given = requested.mock.calls.map(([some]) => some);
+    expect(given.map(({ length }) => length)).toEqual([250, 250, 100]);
+    expect(given.flat()).toEqual(uids);
+  });
+
+  it('leaves the app its turns while it reads a list that is there already', async () => {
+    let turns = 0;
+    const turn = (): void => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    await run(uidsUpTo(10_000));
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(39);
+  });
+
+  it('fails with the error of a list that cannot be read', async () => {
     const broken = new Error('the connection broke');
     const source = async function* () {
       yield await Promise.resolve('ada');
       throw broken;
     };
-    await expect(all(uidsOf(source()))).rejects.toBe(broken);
-  });
-
-  it('is ended when the loop is left', async () => {
-    const source = Readable.from(['ada', 'ben']);
-    for await (const uid of uidsOf(source)) if (uid === 'ada') break;
-    expect(source.destroyed).toBe(true);
+    const requested = jest.fn(nothingRequested);
+    await expect(run(source(), ['ada'], requested)).rejects.toBe(broken);
+    expect(requested).not.toHaveBeenCalled();
   });
 });

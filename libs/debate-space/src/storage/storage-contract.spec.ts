@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tableStorages, type TableStorage } from '#support/storages/table-storages.js';
+import { sqliteInThisThread, tableStorages, type TableStorage } from '#support/storages/table-storages.js';
 import { StorageError } from '../errors.js';
 import { erasureId, referenceKey } from './rules.js';
 import {
@@ -108,7 +108,7 @@ async function cancelAll(storage: Storage, reference: string): Promise<readonly 
   return finished;
 }
 
-for (const kept of tableStorages)
+for (const kept of [...tableStorages, sqliteInThisThread])
   kept.describe(`the storage in ${kept.name}`, () => {
     contract(kept);
   });
