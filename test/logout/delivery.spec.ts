@@ -157,7 +157,7 @@ describe('a logout on its way', () => {
       const calls: string[] = [];
       const stopping = new Latch();
       const storage = replacing(memoryStorage(), (memory) => ({
-        retry: async (...args) => {
+        postpone: async (...args) => {
           await stopping.passed;
           await memory.postpone(...args);
           calls.push('postponed');
