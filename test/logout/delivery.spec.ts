@@ -185,9 +185,9 @@ describe('a secretKey function that fails', () => {
   });
 
   it('has user operations fail with the cause, and nothing sent', async () => {
-    let asked = 0;
+    let calls = 0;
     const secretKey = (): string => {
-      if ((asked += 1) > 1) throw new TypeError('vault');
+      if ((calls += 1) > 1) throw new TypeError('vault');
       return keys.secretKey;
     };
     const debateSpace = await start({ secretKey });
