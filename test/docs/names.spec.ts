@@ -78,6 +78,15 @@ it('each variable of the pages is one that the packages read', () => {
   expect([...variables].filter((name) => !sources.includes(name))).toEqual([]);
 });
 
+it('each npm script of the pages and of CONTRIBUTING.md exists', () => {
+  const { scripts } = JSON.parse(pageOf('package.json')) as { scripts: object };
+  const named = new Set(
+    [...`${text}${pageOf('CONTRIBUTING.md')}`.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name),
+  );
+  expect(named.size).toBeGreaterThan(10);
+  expect([...named].filter((name) => !Object.keys(scripts).includes(name ?? ''))).toEqual([]);
+});
+
 describe('each command of the pages', () => {
   const lines = pages.flatMap((page) => [
     ...fencesOf(page).flatMap(({ code }) => code.split(/\n|\||;/)),

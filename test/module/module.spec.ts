@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { NestFactory } from '@nestjs/core';
@@ -10,14 +10,18 @@ import {
   DebateSpaceModule,
   DebateSpaceOptionsError,
   DebateSpaceService,
+  getDebateSpaceToken,
   InjectDebateSpace,
   memoryStorage,
   type DebateSpaceModuleOptions,
   type DebateSpaceOptionsFactory,
 } from 'nestjs-debate-space';
+import { LogoutRoute } from 'nestjs-debate-space/internal';
+import { logInTo } from '#support/browser/browser.js';
+import { eventsOf } from '#support/hosts/events.js';
 import { scenario } from '#support/hosts/scenario.js';
 import { keys, using } from '#support/service/service.js';
-import type { Act } from '#support/hosts/session-host.js';
+import { destroySession } from '#support/hosts/session-jobs.js';
 
 const scene = scenario();
 
@@ -134,31 +138,25 @@ describe('DebateSpaceModule', () => {
 
   const apiKey = 'an API key of a test';
   const secretKey = 'a secret key of a test without a comma';
-  it.each<[string, string, Partial<DebateSpaceModuleOptions>]>([
-    ['apiKey', 'secretKey', { apiKey: secretKey }],
-    ['applicationName', 'secretKey', { applicationName: secretKey }],
-    ['logout.issuer', 'secretKey', { logout: { issuer: secretKey } }],
-    ['logout.audience', 'secretKey', { logout: { audience: ['a', secretKey] } }],
-    ['storageKey', 'secretKey', { storageKey: secretKey }],
-    ['storageKey', 'secretKey', { storageKey: ['a storage key of a test', secretKey] }],
-    ['storageKey', 'secretKey', { storageKey: secretKey, secretKey: () => secretKey }],
-    ['storageKey', 'apiKey', { storageKey: apiKey }],
-  ])('stops the boot when %s is the %s, and shows neither', async (option, key, options) => {
-    const given = { ...using(scene.service), apiKey, secretKey, ...options };
-    const booting = boot(DebateSpaceModule.forRoot(given));
-    const error = (await booting.catch((reason: unknown) => reason)) as DebateSpaceOptionsError;
-    const problem = `has the value of ${key}`;
-    expect(error.problems).toEqual([{ option, problem, hint: 'give it its own' }]);
-    for (const value of [apiKey, secretKey]) expect(inspect(error)).not.toContain(value);
-  });
-
-  it('stops the boot when secretKey is not Base64, and shows it to nobody', async () => {
-    const options = { ...using(scene.service), secretKey: 'planted!', secretKeyEncoding: 'base64' } as const;
-    const error = await boot(DebateSpaceModule.forRoot(options)).catch((reason: unknown) => reason);
-    expect(inspect(error)).toContain(
-      "secretKey is not Base64, and secretKeyEncoding is 'base64'; hint: copy",
-    );
-    expect(inspect(error)).not.toContain('planted');
+  it('stops the boot when another option has the value of a key, and shows neither', async () => {
+    const twice: readonly (readonly [string, string, Partial<DebateSpaceModuleOptions>])[] = [
+      ['apiKey', 'secretKey', { apiKey: secretKey }],
+      ['applicationName', 'secretKey', { applicationName: secretKey }],
+      ['logout.issuer', 'secretKey', { logout: { issuer: secretKey } }],
+      ['logout.audience', 'secretKey', { logout: { audience: ['a', secretKey] } }],
+      ['storageKey', 'secretKey', { storageKey: secretKey }],
+      ['storageKey', 'secretKey', { storageKey: ['a storage key of a test', secretKey] }],
+      ['storageKey', 'secretKey', { storageKey: secretKey, secretKey: () => secretKey }],
+      ['storageKey', 'apiKey', { storageKey: apiKey }],
+    ];
+    for (const [option, key, options] of twice) {
+      const given = { ...using(scene.service), apiKey, secretKey, ...options };
+      const booting = boot(DebateSpaceModule.forRoot(given));
+      const error = (await booting.catch((reason: unknown) => reason)) as DebateSpaceOptionsError;
+      const problem = `has the value of ${key}`;
+      expect(error.problems).toEqual([{ option, problem, hint: 'give it its own' }]);
+      for (const value of [apiKey, secretKey]) expect(inspect(error)).not.toContain(value);
+    }
   });
 
   it('takes a session of the host in session.uid, whatever its type', () => {
@@ -208,18 +206,6 @@ describe('DebateSpaceModule', () => {
     const context = await boot(once, { module: Other });
     expect(context.get(DebateSpaceService)).toBeInstanceOf(DebateSpaceService);
   });
-
-  it('reads authUrl from the environment, and names the variable when authUrl is missing', async () => {
-    const options = { ...using(scene.service), authUrl: undefined };
-    await expect(boot(DebateSpaceModule.forRoot(options))).rejects.toThrow('DEBATE_SPACE_AUTH_URL');
-    process.env.DEBATE_SPACE_AUTH_URL = scene.service.url;
-    try {
-      const context = await boot(DebateSpaceModule.forRoot(options));
-      expect(context.get(DebateSpaceService).backchannelLogoutUrl).toContain(scene.service.url);
-    } finally {
-      delete process.env.DEBATE_SPACE_AUTH_URL;
-    }
-  });
 });
 
 /** The lines that a boot of these options logs. */
@@ -261,9 +247,8 @@ describe('the boot log', () => {
   it('says that nothing is sent in OpenID Connect mode, and nothing is', async () => {
     const lines: string[] = [];
     const note = (line: unknown): unknown => lines.push(String(line));
-    const act: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
     const logger = { log: note, error: note, warn: note };
-    const host = await scene.start({ act, logger }, { logout: { mode: 'oidc' } });
+    const host = await scene.start({ act: destroySession, logger }, { logout: { mode: 'oidc' } });
     await fetch(`${host.url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) });
     await fetch(`${host.url}/act`, { method: 'POST' });
     await scene.stop();
@@ -295,5 +280,104 @@ describe('a serverless platform', () => {
       expect(line).toContain('hint: use postgresStorage() or mysqlStorage() with worker: false');
       expect(line).not.toContain('my-function');
     }
+  });
+});
+
+const moduleOf = (applicationName: string, name?: string): DynamicModule =>
+  DebateSpaceModule.forRoot({ ...keys, applicationName, authUrl: 'http://127.0.0.1:9', name });
+
+/** The classes that are tokens. */
+const classesOf = ({ providers = [] }: DynamicModule) =>
+  providers.flatMap((provider) => {
+    const token = 'provide' in provider ? provider.provide : provider;
+    return typeof token === 'function' ? [token] : [];
+  });
+
+describe('a test of a host', () => {
+  it('sends logouts to a route of its own, also those of named applications', async () => {
+    const send = jest.fn(() => Promise.resolve({ status: 200 }));
+    const testing = await Test.createTestingModule({
+      imports: [moduleOf('demo'), moduleOf('youth', 'youth')],
+    })
+      .overrideProvider(LogoutRoute)
+      .useValue({ url: 'of a test', send })
+      .compile();
+    await testing.init();
+    for (const name of [undefined, 'youth'])
+      await testing.get(getDebateSpaceToken(name, DebateSpaceService)).logoutUser('alice');
+    await testing.close(); // delivers what waits
+    expect(send).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('named applications side by side', () => {
+  const names = [undefined, 'city', 'youth'];
+  const modules = () => [moduleOf('demo'), moduleOf('city', 'city'), moduleOf('youth', 'youth')];
+  const urlsIn = (app: INestApplicationContext) =>
+    names.map((name) => app.get(getDebateSpaceToken(name, DebateSpaceService)).backchannelLogoutUrl);
+  const urls = ['demo', 'city', 'youth'].map((name) => `http://127.0.0.1:9/auth/logout/${name}`);
+
+  it('are distinguished in any order of imports, also when a bundler gives all classes one name', async () => {
+    const classes = [...new Set(modules().flatMap(classesOf))];
+    const before = classes.map((token) => [token, token.name] as const);
+    const tokens = () => classes.map((token) => getDebateSpaceToken('city', token));
+    const tokensBefore = tokens();
+    for (const token of classes) Object.defineProperty(token, 'name', { value: 'a', configurable: true });
+    try {
+      expect(tokens()).toEqual(tokensBefore);
+      for (const imports of [modules(), modules().toReversed()])
+        expect(urlsIn(await boot(...imports))).toEqual(urls);
+    } finally {
+      for (const [token, value] of before)
+        Object.defineProperty(token, 'name', { value, configurable: true });
+    }
+  });
+});
+
+describe('several applications in one process', () => {
+  const city = scenario({ applicationName: 'city' });
+  const youth = scenario({ applicationName: 'youth' });
+
+  it('two apps on one store object each report to their own service, and leave the store as it was', async () => {
+    const store = new session.MemoryStore();
+    const before = Object.getOwnPropertyNames(store).toSorted();
+    const one = await city.start({ store, act: destroySession });
+    await logInTo(await youth.start({ store, act: destroySession }), 'bob');
+    await logInTo(one, 'bob'); // both have met the store
+    const browser = await logInTo(one, 'alice');
+    await browser.post('/act');
+
+    expect([await city.logouts(), await youth.logouts()]).toEqual([['alice'], ['alice']]);
+    const own = Object.getOwnPropertyNames(store).filter((name) => name !== 'generate'); // express-session's
+    expect(own.toSorted()).toEqual(before.filter((name) => name !== 'generate'));
+  });
+
+  it('two named instances in one app, each with its own store, do not see each other’s endings', async () => {
+    const [cityStore, youthStore] = [new session.MemoryStore(), new session.MemoryStore()];
+    const host = await city.start({
+      store: cityStore,
+      stores: { '/youth': youthStore },
+      act: destroySession,
+      debateSpace: [
+        { ...using(city.service, { session: { store: cityStore } }), name: 'city' },
+        { ...using(youth.service, { session: { store: youthStore } }), name: 'youth' },
+      ],
+    });
+    const [cityEvents, youthEvents] = ['city', 'youth'].map((name) =>
+      eventsOf({ get: () => host.app.get(getDebateSpaceToken(name, DebateSpaceEvents)) }),
+    );
+    const browser = await logInTo(host, 'bob', '/youth/');
+    await browser.post('/youth/act');
+    await host.app.get(getDebateSpaceToken('city', DebateSpaceService)).logoutUser('alice');
+
+    expect(await city.logouts()).toEqual(['alice']);
+    expect(youth.service.received.logouts).toEqual(['bob']);
+    for (const events of [cityEvents, youthEvents])
+      expect(events?.map(({ type }) => type)).toEqual(['session-ended', 'logout-delivered']);
+  });
+
+  it('a named instance is not found by class', async () => {
+    const host = await city.start({ debateSpace: [{ ...using(city.service), name: 'city' }] });
+    expect(() => host.app.get(DebateSpaceService)).toThrow('could not find');
   });
 });

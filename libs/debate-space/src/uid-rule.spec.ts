@@ -102,12 +102,19 @@ describe('a uid', () => {
     ['a number that JavaScript has rounded', 2 ** 53, 'beyond 2^53 - 1'],
     ['a number with an exponent', 1e21, 'beyond 2^53 - 1'],
     ['a number with a fraction', 4.2, 'a fraction'],
-    ['a dot segment', 'a/../b', 'a dot segment'],
+    ...['.', '..', '../users', 'a/../b', 'a/.', 'a\\..\\b', 'a/..\\b'].map(
+      (text): [string, unknown, string] => [`the dot segment of ${text}`, text, 'a dot segment'],
+    ),
     ['a long text', 'x'.repeat(1_025), 'longer than 1,024 characters'],
     ['a long text of quotes in Base64', base64(`{${'"'.repeat(100_000)}`), 'longer than 1,024 characters'],
     ['long JSON', JSON.stringify({ id: 7, note: 'x'.repeat(70_000) }), 'longer than 1,024 characters'],
-    ['control characters', 'a\nb', 'control characters'],
+    ...['a\nb', 'a\0', '\u007f', '\u0085'].map((text): [string, unknown, string] => [
+      `the text ${JSON.stringify(text)}`,
+      text,
+      'control characters',
+    ]),
     ['a lone surrogate', 'a\ud83d', 'a lone surrogate'],
+    ['a lone low surrogate', '\udd8aa', 'a lone surrogate'],
   ])('may not be %s, wherever it comes from', (_what, value, problem) => {
     for (const uid of [namedUid(value), foundUid(value), foundUid({ id: value, sub: 'somebody else' })]) {
       expect(problemOf(uid)).toContain(problem);

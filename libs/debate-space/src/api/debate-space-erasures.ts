@@ -79,7 +79,7 @@ export class DebateSpaceErasures {
    *
    * With a `transaction` the erasure exists if and only if the host commits. It rejects with the
    * errors of the host's connection: repeat the transaction on 40001 and 40P01 as always. No event `erasure-requested` is
-   * emitted, because the plugin does not see the commit. The worker finds the erasure within seconds after it.
+   * emitted, because the plugin does not see the commit. A lane finds the erasure within seconds after it.
    *
    * @example
    * await client.query('BEGIN');

@@ -72,7 +72,7 @@ describe('the shutdown', () => {
   });
 });
 
-it('a process that works removes all that is too old, however little one call removes', async () => {
+it('a process that works removes all that is too old, in memory as well, however little one call removes', async () => {
   const left = { storage: 3, memory: 3 };
   const storage = {
     claim: () => Promise.resolve({ claims: [], nextMs: undefined }),

@@ -42,6 +42,10 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ secretKey: 'key\n' }, 'secretKey must not be empty or have blanks around it'],
   [{ secretKey: '\ud800' }, 'secretKey must not have control characters or lone surrogates'],
   [{ secretKey: ' ', secretKeyEncoding: 'base64' }, 'secretKey must not be empty'],
+  [
+    { secretKey: 'planted!', secretKeyEncoding: 'base64' },
+    `secretKey is not Base64, and secretKeyEncoding is 'base64'; ${PANEL}`,
+  ],
   [{ secretKeyEncoding: 'hex' }, "secretKeyEncoding must be 'utf8' or 'base64'"],
   [{ applicationName: undefined }, 'hint: it is the last part of the logout route'],
   [{ applicationName: 'app/../../oauth' }, 'applicationName must not have a dot segment'],
@@ -241,6 +245,7 @@ describe('the options', () => {
   const planted = 'pLanted-Secret-3f9c1e';
   it.each<[string, Record<string, unknown>]>([
     ['with blanks', { secretKey: ` ${planted}` }],
+    ['that is not Base64', { secretKey: `${planted}!`, secretKeyEncoding: 'base64' }],
     ['in an array', { secretKey: [planted] }],
     ['in place of an application name', { applicationName: { name: planted } }],
     ['in place of an algorithm', { logout: { algorithm: 'pLanted-' } }],

@@ -309,7 +309,7 @@ for (const kind of servers)
 
       it('leaves half of the pool to the host while the server does not answer, and sends nothing more', async () => {
         const host = pool();
-        const storage = await open(host.engine({ timeoutMs: 2_000 }));
+        const storage = await open(host.engine());
         const free = await lockJobs();
         const calls = Array.from({ length: 8 }, () => rejection(storage.claim('logout', 1)));
         for (const error of await Promise.all(calls)) {

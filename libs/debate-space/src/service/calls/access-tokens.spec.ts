@@ -1,23 +1,30 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { AccessTokens, lifeSeconds, type IssuedToken, type Scope } from './access-tokens.js';
+import { errorOf, serviceClients } from '#support/service/service-clients.js';
+import { keys } from '#support/service/service.js';
+import { AuthenticationError, type DebateSpaceRequestError } from '../../errors.js';
+import { Secret } from '../../secrets/secret.js';
+import type { HttpReply, HttpRequest } from '../http/exchange.js';
+import { AccessTokens, fetchToken, lifeSeconds, type IssuedToken, type Scope } from './access-tokens.js';
+
+const { simulator, client } = serviceClients();
 
 const HOUR = 60 * 60_000;
 const never = new AbortController().signal;
 
 /** Tokens that are counted and handed out when the test says so. */
 class Issuer {
-  readonly flights: { scope: Scope; answer: (token: IssuedToken) => void; fail: (error: Error) => void }[] =
+  readonly requests: { scope: Scope; answer: (token: IssuedToken) => void; fail: (error: Error) => void }[] =
     [];
   readonly tokens = new AccessTokens(
     (scope) =>
       new Promise((answer, fail) => {
-        this.flights.push({ scope, answer, fail });
+        this.requests.push({ scope, answer, fail });
       }),
   );
 
   async issued(value: string, lifeMs = 2 * HOUR): Promise<string> {
     const token = this.tokens.get('public', never);
-    this.flights.at(-1)?.answer({ value, lifeMs });
+    this.requests.at(-1)?.answer({ value, lifeMs });
     return token;
   }
 }
@@ -33,19 +40,19 @@ describe('access tokens', () => {
   it('are fetched once for a thousand callers', async () => {
     const issuer = new Issuer();
     const callers = Array.from({ length: 1000 }, () => issuer.tokens.get('public', never));
-    expect(issuer.flights).toHaveLength(1);
-    issuer.flights[0]?.answer({ value: 'one', lifeMs: HOUR });
+    expect(issuer.requests).toHaveLength(1);
+    issuer.requests[0]?.answer({ value: 'one', lifeMs: HOUR });
     expect(new Set(await Promise.all(callers))).toEqual(new Set(['one']));
     expect(await issuer.tokens.get('public', never)).toBe('one');
-    expect(issuer.flights).toHaveLength(1);
+    expect(issuer.requests).toHaveLength(1);
   });
 
   it('are kept apart by scope', async () => {
     const issuer = new Issuer();
     const both = [issuer.tokens.get('public', never), issuer.tokens.get('authentication', never)];
-    expect(issuer.flights.map(({ scope }) => scope)).toEqual(['public', 'authentication']);
-    issuer.flights[1]?.answer({ value: 'for users', lifeMs: HOUR });
-    issuer.flights[0]?.answer({ value: 'for the list', lifeMs: HOUR });
+    expect(issuer.requests.map(({ scope }) => scope)).toEqual(['public', 'authentication']);
+    issuer.requests[1]?.answer({ value: 'for users', lifeMs: HOUR });
+    issuer.requests[0]?.answer({ value: 'for the list', lifeMs: HOUR });
     expect(await Promise.all(both)).toEqual(['for the list', 'for users']);
   });
 
@@ -54,12 +61,12 @@ describe('access tokens', () => {
     await issuer.issued('old');
     jest.advanceTimersByTime(2 * HOUR - 5 * 60_000 - 1);
     expect(await issuer.tokens.get('public', never)).toBe('old');
-    expect(issuer.flights).toHaveLength(1);
+    expect(issuer.requests).toHaveLength(1);
     jest.advanceTimersByTime(1);
     const callers = Array.from({ length: 100 }, () => issuer.tokens.get('public', never));
     expect(new Set(await Promise.all(callers))).toEqual(new Set(['old']));
-    expect(issuer.flights).toHaveLength(2);
-    issuer.flights[1]?.answer({ value: 'new', lifeMs: HOUR });
+    expect(issuer.requests).toHaveLength(2);
+    issuer.requests[1]?.answer({ value: 'new', lifeMs: HOUR });
     await jest.advanceTimersByTimeAsync(0);
     expect(await issuer.tokens.get('public', never)).toBe('new');
   });
@@ -69,13 +76,13 @@ describe('access tokens', () => {
     await issuer.issued('old');
     jest.advanceTimersByTime(2 * HOUR - 5 * 60_000);
     expect(await issuer.tokens.get('public', never)).toBe('old');
-    issuer.flights[1]?.fail(new Error('the service is down'));
+    issuer.requests[1]?.fail(new Error('the service is down'));
     await jest.advanceTimersByTimeAsync(60_000);
     expect(await issuer.tokens.get('public', never)).toBe('old');
-    expect(issuer.flights).toHaveLength(2);
+    expect(issuer.requests).toHaveLength(2);
     jest.advanceTimersByTime(2 * 60_000);
     expect(await issuer.tokens.get('public', never)).toBe('old');
-    expect(issuer.flights).toHaveLength(3);
+    expect(issuer.requests).toHaveLength(3);
   });
 
   it('are not used in the last seconds of their life', async () => {
@@ -92,14 +99,14 @@ describe('access tokens', () => {
     const patient = issuer.tokens.get('public', never);
     patience.abort();
     await expect(impatient).rejects.toMatchObject({ name: 'AbortError' });
-    issuer.flights[0]?.answer({ value: 'one', lifeMs: HOUR });
+    issuer.requests[0]?.answer({ value: 'one', lifeMs: HOUR });
     expect(await patient).toBe('one');
   });
 
   it('are fetched anew after a failure', async () => {
     const issuer = new Issuer();
     const first = issuer.tokens.get('public', never);
-    issuer.flights[0]?.fail(new Error('the service is down'));
+    issuer.requests[0]?.fail(new Error('the service is down'));
     await expect(first).rejects.toThrow('the service is down');
     expect(await issuer.issued('one')).toBe('one');
   });
@@ -112,7 +119,7 @@ describe('access tokens', () => {
     issuer.tokens.drop('public', 'old');
     issuer.tokens.drop('authentication', 'new');
     expect(await issuer.tokens.get('public', never)).toBe('new');
-    expect(issuer.flights).toHaveLength(2);
+    expect(issuer.requests).toHaveLength(2);
   });
 });
 
@@ -125,5 +132,194 @@ describe('the life of a token', () => {
     ['the remaining time of a token handed out again', 2200, now - 5000, 2200],
   ])('is %s', (_what, expiresIn, createdAt, expected) => {
     expect(lifeSeconds(expiresIn, createdAt, now)).toBe(expected);
+  });
+});
+
+/** What the token route gives for an answer, which may come again and again. */
+async function given(status: number, body: unknown): Promise<{ result: string; requests: HttpRequest[] }> {
+  const requests: HttpRequest[] = [];
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const reply: HttpReply = { operation: 'token', status, body: text, header: () => undefined };
+  const exchange = (request: HttpRequest): Promise<HttpReply> => {
+    requests.push(request);
+    return Promise.resolve(reply);
+  };
+  const options = {
+    authUrl: 'https://x/root',
+    apiKey: new Secret(keys.apiKey),
+    secretKey: new Secret(keys.secretKey),
+  };
+  const policy = { maxAttempts: 2, totalTimeoutMs: 10_000 };
+  try {
+    const { value, lifeMs } = await fetchToken({ exchange }, options, policy, 'public', never);
+    return { result: `${value} for ${Math.round(lifeMs / 10) / 100} s`, requests };
+  } catch (error) {
+    const { message, retryable, attempts } = error as DebateSpaceRequestError;
+    return { result: `${message} | ${retryable ? 'retryable' : 'final'} after ${attempts}`, requests };
+  }
+}
+
+const page = '<!doctype html><p>Welcome';
+const good = { access_token: 'x', token_type: 'Bearer', expires_in: 7200, created_at: 1_700_000_000 };
+const anHourAgo = Math.floor(Date.now() / 1000) - 3600;
+const GOOD = /^x for 7200 s$/;
+const REFUSED =
+  /^token: the service refused the keys \(.*\); hint: compare apiKey .* panel, Configuration > General \| final after 1$/;
+const UNUSABLE =
+  /^token: the service answered 200, and the body has no usable access_token \| retryable after 2$/;
+const NO_JSON = /^token: the service answered 200, and the body is not whole JSON \| retryable after 2$/;
+const STRANGER =
+  /^token: something else than the service answers \(\d+ with a web page\); hint: .* \| retryable after 2$/;
+const MISSING = /^token: there is no token route .* \(4\d\d\); hint: check authUrl \| retryable after 2$/;
+
+const ANSWERS: readonly (readonly [status: number, body: unknown, result: RegExp])[] = [
+  [200, good, GOOD],
+  [200, `\uFEFF${JSON.stringify(good)}`, GOOD],
+  ...['bearer', 'mac', null].map((token_type) => [200, { ...good, token_type }, GOOD] as const),
+  ...['today', null].map((created_at) => [200, { ...good, created_at }, GOOD] as const),
+  ...[undefined, null, 0, -1, 'soon', '', [60]].map(
+    (expires_in) => [200, { access_token: 'x', expires_in }, GOOD] as const,
+  ),
+  [200, '{"access_token":"x","expires_in":1e999}', GOOD],
+  [200, { ...good, success: false, error: 'deprecated', refresh: null }, GOOD],
+  [200, { access_token: 'x', expires_in: 60 }, /^x for 60 s$/],
+  [200, { access_token: 'x', expires_in: ' 60.5 ' }, /^x for 60.5 s$/],
+  ...[anHourAgo, String(anHourAgo)].map(
+    (created_at) => [200, { ...good, created_at }, /^x for (3600|3[56]\d\d(\.\d+)?) s$/] as const,
+  ),
+
+  ...[undefined, '', 7, 'x\r\ny: z', 'x'.repeat(9_000)].map(
+    (access_token) => [200, { ...good, access_token }, UNUSABLE] as const,
+  ),
+  ...[{ error: 'temporarily_unavailable' }, [good], '"x"', 'null', ''].map(
+    (body) => [200, body, UNUSABLE] as const,
+  ),
+  [200, 'OK', NO_JSON],
+  [200, '{"access_token":"x', NO_JSON],
+  ...[200, 401, 403, 404, 410].map((status) => [status, page, STRANGER] as const),
+  [404, '', MISSING],
+  [410, '', MISSING],
+
+  [200, { error: 'invalid_client', error_description: 'unknown' }, REFUSED],
+  [200, { success: false, error: 'invalid_scope', access_token: null }, REFUSED],
+  [400, { error: 'invalid_client' }, REFUSED],
+  [401, '', REFUSED],
+  [403, 'no', REFUSED],
+];
+
+describe('the token route', () => {
+  beforeEach(() => {
+    jest.spyOn(Math, 'random').mockReturnValue(0); // no backoff
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('takes a form with the keys and the scope', async () => {
+    const [request] = (await given(200, good)).requests;
+    expect(request).toMatchObject({ method: 'POST', url: 'https://x/root/oauth/token' });
+    expect(request?.headers).toEqual({ 'Content-Type': 'application/x-www-form-urlencoded' });
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
+      grant_type: 'client_credentials',
+      client_id: keys.apiKey,
+      client_secret: keys.secretKey,
+      scope: 'public',
+    });
+  });
+
+  it('gives a token, refuses the keys, or may do better later, by its answer', async () => {
+    for (const [status, body, result] of ANSWERS) expect((await given(status, body)).result).toMatch(result);
+  });
+
+  it('is asked once for many concurrent calls, and once more for the other scope', async () => {
+    const service = await simulator();
+    const debate = await client(service);
+    await Promise.all([
+      ...Array.from({ length: 50 }, () => debate.listUsers()),
+      debate.anonymizeUser('alice'),
+    ]);
+    expect(service.received.of('list')).toHaveLength(50);
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('may issue a valid token again, which is used for all calls', async () => {
+    const service = await simulator({ reissueTokens: true });
+    await (await client(service)).listUsers();
+    service.clockOffsetSeconds = 5000; // created_at + the remaining expires_in is now in the past
+    const debate = await client(service);
+    for (let call = 0; call < 5; call += 1) await debate.listUsers();
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('is asked once more when the service refuses the token, and the calls are repeated', async () => {
+    const service = await simulator();
+    const debate = await client(service);
+    await debate.listUsers();
+    service.revokeTokens();
+    const pages = await Promise.all(Array.from({ length: 20 }, () => debate.listUsers()));
+    expect(pages).toHaveLength(20);
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('is not asked a third time: a second refusal is an AuthenticationError', async () => {
+    const service = await simulator();
+    service.faults.add({ operation: 'delete', kind: 'status', status: 401 });
+    const error = await errorOf((await client(service)).deleteUser('alice'));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    const details = {
+      operation: 'deleteUser',
+      status: 401,
+      outcome: 'refused',
+      attempts: 2,
+      retryable: false,
+    };
+    expect(error).toMatchObject(details);
+    expect([service.received.of('delete').length, service.received.of('token').length]).toEqual([2, 2]);
+  });
+
+  it('is not asked again after a web page with 401, which is not about the token', async () => {
+    const service = await simulator();
+    const debate = await client(service);
+    await debate.listUsers();
+    service.faults.add({ operation: 'list', kind: 'body', status: 401, body: page, times: 2 });
+    await debate.listUsers();
+    expect(service.received.of('list').map(({ status }) => status)).toEqual([200, 401, 401, 200]);
+    expect(service.received.of('token')).toHaveLength(1);
+  });
+
+  it('is asked again by the next call where one call may make one request', async () => {
+    const service = await simulator();
+    const debate = await client(service, { http: { maxAttempts: 1 } });
+    await debate.listUsers();
+    service.revokeTokens();
+    const error = await errorOf(debate.listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_AUTHENTICATION', attempts: 1, retryable: true });
+    expect(service.received.of('list')).toHaveLength(2);
+    await debate.listUsers();
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('stops a call when it refuses the keys: the call was not sent', async () => {
+    const service = await simulator({ secretKey: 'another secret key than that of the client' });
+    const error = await errorOf((await client(service)).anonymizeUser('alice'));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    const details = {
+      operation: 'anonymizeUser',
+      outcome: 'not-sent',
+      status: 401,
+      attempts: 1,
+      retryable: false,
+    };
+    expect(error).toMatchObject(details);
+    expect((error as Error).message).toMatch(/^anonymizeUser: no access token: .*administration panel/);
+    expect(service.received.count).toBe(1);
+  });
+
+  it('is asked again after 500, 429 and 408', async () => {
+    const service = await simulator();
+    for (const status of [500, 429, 408])
+      service.faults.add({ operation: 'token', kind: 'status', status, times: 1 });
+    await (await client(service)).listUsers();
+    expect(service.received.of('token').map(({ status }) => status)).toEqual([500, 429, 408, 200]);
   });
 });

@@ -100,7 +100,7 @@ const DEFAULT_LIFE_SECONDS = 7200;
  * @throws another `DebateSpaceRequestError` when the service gives no token
  */
 export async function fetchToken(
-  transport: Transport,
+  transport: Pick<Transport, 'exchange'>,
   { authUrl, apiKey, secretKey }: { authUrl: string; apiKey: Secret; secretKey: SecretSource },
   policy: RetryPolicy,
   scope: Scope,

@@ -1,57 +1,37 @@
 import { describe, expect, it } from '@jest/globals';
-import { UnexpectedResponseError } from '../../errors.js';
+import { InvalidUidError } from '../../errors.js';
 import { errorOf, serviceClients } from '#support/service/service-clients.js';
 import { keys } from '#support/service/service.js';
 
-const { simulator, scripted, client } = serviceClients();
+const { simulator, scripted, client, runtime } = serviceClients();
 
 describe('the user operations', () => {
-  it('anonymize by POST {base_url}/users/{uid}/anonymize with a Bearer token and no body', async () => {
-    const service = await scripted(() => ({}));
-    await (await client(service)).anonymizeUser('alice');
-    expect(service.requests).toHaveLength(1);
-    expect(service.requests[0]).toMatchObject({
-      method: 'POST',
-      url: '/api/v1/users/alice/anonymize',
-      headers: { authorization: 'Bearer a-token', 'content-type': 'application/json' },
-      body: '',
-    });
-  });
-
-  it('delete by DELETE {base_url}/users/{uid} with a Bearer token and no body', async () => {
-    const service = await scripted(() => ({}));
-    await (await client(service)).deleteUser('alice');
-    expect(service.requests).toHaveLength(1);
-    expect(service.requests[0]).toMatchObject({
-      method: 'DELETE',
-      url: '/api/v1/users/alice',
-      headers: { authorization: 'Bearer a-token', 'content-type': 'application/json' },
-      body: '',
-    });
-  });
-
-  it('list by GET {base_url}/users with a Bearer token, pages and filters', async () => {
+  it('are one request each, with a Bearer token and no body', async () => {
     const service = await scripted(() => ({ body: [] }));
-    const query = { page: 2, perPage: 50, sort: 'uid', role: ['a', 'b'], 'created_at.gte': '2024-01-01' };
-    await (await client(service)).listUsers(query);
-    expect(service.requests).toHaveLength(1);
-    expect(service.requests[0]).toMatchObject({
-      method: 'GET',
-      url: '/api/v1/users?page=2&per_page=50&sort=uid&role=a&role=b&created_at.gte=2024-01-01',
-      headers: { authorization: 'Bearer a-token', 'content-type': 'application/json' },
-      body: '',
-    });
+    const debate = await client(service);
+    await debate.anonymizeUser('alice');
+    await debate.deleteUser('alice');
+    const filters = { sort: 'uid', role: ['a', 'b'], 'created_at.gte': '2024-01-01' };
+    await debate.listUsers({ page: 2, perPage: 50, ...filters });
+    expect(service.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'POST /api/v1/users/alice/anonymize',
+      'DELETE /api/v1/users/alice',
+      'GET /api/v1/users?page=2&per_page=50&sort=uid&role=a&role=b&created_at.gte=2024-01-01',
+    ]);
+    for (const { headers, body } of service.requests) {
+      expect(headers).toMatchObject({ authorization: 'Bearer a-token', 'content-type': 'application/json' });
+      expect(body).toBe('');
+    }
+    expect(JSON.stringify(service.requests)).not.toContain(keys.secretKey);
+    expect(JSON.stringify(service.requests)).not.toContain(keys.apiKey);
   });
 
-  it.each([{ error: 'it is locked' }, { success: true, error: { code: 7 } }, { success: false }])(
-    'are refused when the service answers 200 with %j, which the error does not repeat',
-    async (body) => {
-      const service = await scripted(() => ({ body }));
-      const error = await errorOf((await client(service)).deleteUser('alice'));
-      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_REFUSED', status: 200, outcome: 'refused' });
-      expect(String(error)).not.toContain('locked');
-    },
-  );
+  it('are refused by a 200 that says so, which the error does not repeat', async () => {
+    const service = await scripted(() => ({ body: { success: true, error: 'it is locked' } }));
+    const error = await errorOf((await client(service)).deleteUser('alice'));
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_REFUSED', status: 200, outcome: 'refused' });
+    expect(String(error)).not.toContain('locked');
+  });
 
   it('are asked again after a 202, and done when the user is gone then', async () => {
     const service = await scripted(({ index }) => ({ status: index === 0 ? 202 : 404 }));
@@ -108,20 +88,101 @@ describe('the user operations', () => {
     expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_AUTHENTICATION', status: 401, attempts: 1 });
     expect((error as Error).message).toContain('API key');
   });
+});
 
-  it('send nothing else of the host’s keys', async () => {
-    const service = await scripted(() => ({ body: [] }));
+describe('a uid', () => {
+  it('is one part of the path, whatever its characters are', async () => {
+    const parts: Readonly<Record<string, string>> = {
+      alice: 'alice',
+      42: '42',
+      'a/b': 'a%2Fb',
+      '100%': '100%25',
+      '%2e%2e': '%252e%252e',
+      'who?': 'who%3F',
+      'a#b': 'a%23b',
+      'a b': 'a%20b',
+      ' ': '%20',
+      'a+b': 'a%2Bb',
+      'a\\b': 'a%5Cb',
+      Zoë: 'Zo%C3%AB',
+      李: '%E6%9D%8E',
+      '🦊': '%F0%9F%A6%8A',
+      '..a': '..a',
+      '...': '...',
+      'a./b..': 'a.%2Fb..',
+      'a@b.example': 'a%40b.example',
+    };
+    const service = await simulator({ users: Object.keys(parts).map((uid) => ({ uid })) });
     const debate = await client(service);
-    await debate.listUsers();
-    await debate.deleteUser('alice');
-    expect(JSON.stringify(service.requests)).not.toContain(keys.secretKey);
-    expect(JSON.stringify(service.requests)).not.toContain(keys.apiKey);
+    for (const uid of Object.keys(parts)) {
+      await debate.anonymizeUser(uid);
+      service.users.add({ uid });
+      await debate.deleteUser(uid);
+      expect([uid, service.users.wasDeleted(uid)]).toEqual([uid, true]);
+    }
+    const paths = (operation: 'anonymize' | 'delete') =>
+      service.received.of(operation).map(({ path }) => path);
+    expect(paths('delete')).toEqual(Object.values(parts).map((part) => `/api/v1/users/${part}`));
+    expect(paths('anonymize')).toEqual(Object.values(parts).map((part) => `/api/v1/users/${part}/anonymize`));
   });
 
-  it('take a list that is not there for a wrong address, not for a missing user', async () => {
-    const service = await scripted(() => ({ status: 404 }));
-    const error = await errorOf((await client(service)).listUsers());
-    expect(error).toBeInstanceOf(UnexpectedResponseError);
-    expect((error as Error).message).toContain('check baseUrl');
+  it('that the rule refuses is an InvalidUidError before anything is sent', async () => {
+    const service = await scripted(() => ({}));
+    const debate = await client(service);
+    const refused = [
+      '',
+      '.',
+      '..',
+      '../users',
+      'a/.',
+      'a\\..\\b',
+      'a\n',
+      '\ud83d',
+      undefined,
+      null,
+      4.2,
+      ['alice'],
+    ];
+    for (const uid of refused)
+      for (const operation of ['anonymizeUser', 'deleteUser', 'logoutUser'] as const) {
+        const error = await errorOf(debate[operation](uid as string));
+        expect(error).toBeInstanceOf(InvalidUidError);
+        expect(error).toMatchObject({ operation, retryable: false, outcome: 'not-sent', attempts: 0 });
+      }
+    expect(service.connections).toBe(0);
+  });
+
+  it('is the digits of a number', async () => {
+    const service = await simulator({ users: [{ uid: '42' }] });
+    const debate = await client(service);
+    const number = 42 as unknown as string;
+    expect(await debate.findUser(number)).toMatchObject({ uid: '42' });
+    await debate.logoutUser(number);
+    await service.received.waitFor('logout');
+    await debate.deleteUser(number);
+    expect(service.received.logouts).toEqual(['42']);
+    expect(service.users.wasDeleted('42')).toBe(true);
+  });
+
+  it('is found in JSON of a user for a logout, and for nothing that cannot be undone', async () => {
+    const service = await simulator({ users: [{ uid: '7' }] });
+    const { service: debate, erasures } = await runtime(service);
+    const json = '{"id":7,"email":"ada@post.example"}';
+    await debate.logoutUser(json);
+    await service.received.waitFor('logout');
+    const request = { mode: 'delete', reference: 'GDPR-1' } as const;
+    const refusals = [
+      debate.deleteUser(json),
+      debate.anonymizeUser(json),
+      debate.findUser(json),
+      erasures.request({ ...request, uid: json }),
+      erasures.requestMany([json], request),
+    ];
+    for (const error of await Promise.all(refusals.map(errorOf))) {
+      expect((error as Error).message).toContain('the uid is the text of a JSON object');
+      expect((error as Error).message).not.toContain('ada@');
+    }
+    expect(service.received.logouts).toEqual(['7']);
+    expect(service.received.count).toBe(1);
   });
 });

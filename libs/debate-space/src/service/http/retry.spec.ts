@@ -19,76 +19,41 @@ describe('repeating a call', () => {
     jest.restoreAllMocks();
   });
 
-  it.each<[string, Fault]>([
-    ['408', { kind: 'status', status: 408 }],
-    ['425', { kind: 'status', status: 425 }],
-    ['429', { kind: 'status', status: 429 }],
-    ['500', { kind: 'status', status: 500 }],
-    ['502', { kind: 'status', status: 502 }],
-    ['503', { kind: 'status', status: 503 }],
-    ['504', { kind: 'status', status: 504 }],
-    ['599', { kind: 'status', status: 599 }],
-    ['a connection that ends', { kind: 'outage' }],
-    ['half a body', { kind: 'cut-body' }],
-    ['a body that is cut off', { kind: 'malformed-body' }],
-    ['a web page', { kind: 'body', body: page, contentType: 'text/html' }],
-    ['a web page of a firewall', { kind: 'body', body: page, status: 403 }],
-    ['a redirect', { kind: 'redirect', location: 'https://login.example.org/' }],
-    ['404', { kind: 'status', status: 404 }],
-    ['405', { kind: 'status', status: 405 }],
-    ['407', { kind: 'status', status: 407 }],
-    ['421', { kind: 'status', status: 421 }],
-    ['423', { kind: 'status', status: 423 }],
-    ['499', { kind: 'status', status: 499 }],
-  ])('fixes %s', async (_what, fault) => {
+  const status = (code: number): Fault => ({ kind: 'status', status: code });
+  const redirect: Fault = { kind: 'redirect', location: 'https://login.example.org/' };
+  it('fixes what may be better the next time', async () => {
     const service = await simulator();
-    service.faults.add({ operation: 'list', times: 3, ...fault });
-    expect((await (await client(service)).listUsers()).users).toHaveLength(2);
-    expect(service.received.of('list')).toHaveLength(4);
+    const debate = await client(service);
+    const faults: readonly Fault[] = [
+      ...[404, 405, 407, 408, 421, 423, 425, 429, 499, 500, 502, 503, 504, 599].map(status),
+      ...([{ kind: 'outage' }, { kind: 'cut-body' }, { kind: 'malformed-body' }, redirect] as const),
+      { kind: 'body', body: page, contentType: 'text/html' },
+      { kind: 'body', body: page, status: 403 },
+    ];
+    for (const fault of faults) {
+      service.faults.add({ operation: 'list', times: 3, ...fault });
+      expect((await debate.listUsers()).users).toHaveLength(2);
+    }
+    expect(service.received.of('list')).toHaveLength(4 * faults.length);
   });
 
-  it.each([
-    [400, 'REFUSED'],
-    [403, 'PERMISSION'],
-    [404, 'USER_NOT_FOUND'],
-  ])('is left out after the service has said no (%d)', async (status, code) => {
-    const service = await simulator();
-    service.faults.add({ operation: 'anonymize', kind: 'status', status });
-    const error = await errorOf((await client(service)).anonymizeUser('alice'));
-    expect(error).toMatchObject({
-      code: `ERR_DEBATE_SPACE_${code}`,
-      operation: 'anonymizeUser',
-      status,
-      retryable: false,
-      outcome: 'refused',
-      attempts: 1,
-    });
-    expect(service.received.of('anonymize')).toHaveLength(1);
-  });
-
-  it.each<[string, Fault, object]>([
-    ['408', { kind: 'status', status: 408 }, { code: 'TIMEOUT', status: 408, outcome: 'unknown' }],
-    ['425', { kind: 'status', status: 425 }, { code: 'UNAVAILABLE', status: 425, outcome: 'refused' }],
-    ['429', { kind: 'status', status: 429 }, { code: 'RATE_LIMITED', status: 429, outcome: 'refused' }],
-    ['503', { kind: 'status', status: 503 }, { code: 'UNAVAILABLE', status: 503, outcome: 'unknown' }],
-    ['a connection that ends', { kind: 'outage' }, { code: 'NETWORK', outcome: 'unknown' }],
-    [
-      'a web page',
-      { kind: 'body', body: page },
-      { code: 'UNEXPECTED_RESPONSE', status: 200, outcome: 'unknown' },
-    ],
-  ])('ends after http.maxAttempts with the error of the last: %s', async (_what, fault, expected) => {
+  it.each<[string, Fault, number, object]>([
+    ['400', status(400), 1, { name: 'RefusedError', status: 400, outcome: 'refused' }],
+    ['403', status(403), 1, { name: 'PermissionError', status: 403, outcome: 'refused' }],
+    ['404', status(404), 1, { name: 'UserNotFoundError', status: 404, outcome: 'refused' }],
+    ['408', status(408), 3, { name: 'TimeoutError', status: 408, outcome: 'unknown' }],
+    ['425', status(425), 3, { name: 'UnavailableError', status: 425, outcome: 'refused' }],
+    ['429', status(429), 3, { name: 'RateLimitedError', status: 429, outcome: 'refused' }],
+    ['503', status(503), 3, { name: 'UnavailableError', status: 503, outcome: 'unknown' }],
+    ['a connection that ends', { kind: 'outage' }, 3, { name: 'NetworkError', outcome: 'unknown' }],
+    ['a page', { kind: 'body', body: page }, 3, { name: 'UnexpectedResponseError', outcome: 'unknown' }],
+  ])('ends with the error of the last attempt: %s', async (_what, fault, attempts, expected) => {
     const service = await simulator();
     service.faults.add({ operation: 'delete', ...fault });
     const error = await errorOf((await client(service, { http: { maxAttempts: 3 } })).deleteUser('alice'));
-    const { code } = expected as { code: string };
-    expect(error).toMatchObject({
-      ...expected,
-      code: `ERR_DEBATE_SPACE_${code}`,
-      attempts: 3,
-      retryable: true,
-    });
-    expect(service.received.of('delete')).toHaveLength(3);
+    const details = { ...expected, operation: 'deleteUser', attempts, retryable: attempts > 1 };
+    expect(error).toMatchObject(details);
+    expect(service.received.of('delete')).toHaveLength(attempts);
   });
 
   it('ends with a NetworkError of known outcome when the service was never reached', async () => {
@@ -195,13 +160,17 @@ describe('repeating a call', () => {
       }
     });
 
-    it.each([408, 425])('waits as long as the Retry-After of a %d says', async (status) => {
-      const service = await scripted(({ index }) =>
-        index === 0 ? { status, headers: { 'retry-after': '1' } } : { body: [] },
-      );
-      const start = performance.now();
-      await (await client(service)).listUsers();
-      expect(performance.now() - start).toBeGreaterThan(990);
+    it('waits as long as Retry-After says', async () => {
+      const waits = [408, 425, 503].map(async (status) => {
+        const service = await scripted(({ index }) =>
+          index === 0 ? { status, headers: { 'retry-after': '1' } } : { body: [] },
+        );
+        const debate = await client(service);
+        const start = performance.now();
+        await debate.listUsers();
+        return performance.now() - start;
+      });
+      for (const waitedMs of await Promise.all(waits)) expect(waitedMs).toBeGreaterThan(990);
     });
 
     it('is finished immediately when the service has asked all for a pause that nobody can wait for', async () => {
@@ -216,16 +185,6 @@ describe('repeating a call', () => {
       expect(listing.retryAfterMs).toBe(3_600_000);
       expect(deleting.retryAfterMs).toBeLessThanOrEqual(3_600_000);
       expect(service.requests).toHaveLength(1);
-    });
-
-    it('waits as long as Retry-After says', async () => {
-      const service = await scripted(({ index }) =>
-        index === 0 ? { status: 503, headers: { 'retry-after': '1' } } : {},
-      );
-      const debate = await client(service);
-      const start = performance.now();
-      await debate.deleteUser('alice');
-      expect(performance.now() - start).toBeGreaterThanOrEqual(999);
     });
 
     it('ends all attempts together at the deadline', async () => {
@@ -263,7 +222,7 @@ describe('repeating a call', () => {
 
     it('ends the wait for the rate limiter before a repetition at the deadline, and gives the place back', async () => {
       const service = await scripted(({ index }) => (index === 0 ? { status: 500 } : { body: [] }));
-      const http = { totalTimeoutMs: 1_500, rateLimit: { requests: 1, perMs: 2_500 } };
+      const http = { totalTimeoutMs: 1_500, rateLimit: { requests: 1, perMs: 1_600 } };
       const debate = await client(service, { http });
       const error = await errorOf(debate.deleteUser('alice'));
       expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 500, attempts: 1 });

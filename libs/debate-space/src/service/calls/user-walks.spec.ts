@@ -5,10 +5,11 @@ import {
   type ScriptedAnswer,
   type ScriptedRequest,
 } from '#support/service/service-clients.js';
+import { InvalidArgumentError, NoAccountsError } from '../../errors.js';
 import type { DebateSpaceUser, ListedPage, UserPage } from './listed-users.js';
-import { iterateUsers } from './user-walks.js';
+import { findOrphans, iterateUsers, type FindAccounts, type OrphansOptions } from './user-walks.js';
 
-const { simulator, scripted, client } = serviceClients();
+const { simulator, scripted, client, runtime } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));
 
 async function uids(users: AsyncIterable<DebateSpaceUser>): Promise<unknown[]> {
@@ -92,11 +93,6 @@ describe('walking all users', () => {
     expect(service.received.of('list')).toHaveLength(2);
   });
 
-  it('comes to no one when there is no one', async () => {
-    const service = await simulator({ users: [] });
-    expect(await uids((await client(service)).users())).toEqual([]);
-  });
-
   it('throws from the loop, after the users that it has', async () => {
     const service = await simulator({ users: people(2) });
     const users = (await client(service)).users({ perPage: 1 })[Symbol.asyncIterator]();
@@ -106,46 +102,54 @@ describe('walking all users', () => {
   });
 
   describe('through a service without paging headers', () => {
-    it.each<[string, ScriptedAnswer]>([
-      ['404', { status: 404, body: { error: 'no such page' } }],
-      ['404 without a body', { status: 404 }],
-      ['400', { status: 400, body: { error: 'no such page' } }],
-      ['204', { status: 204 }],
-      ['data: null', { body: { success: true, data: null } }],
-      ['null', { body: 'null' }],
-      ['an empty page', { body: [] }],
-    ])('ends behind the last page with %s', async (_what, end) => {
-      const service = await scripted((request) =>
-        pageOf(request) === 3 ? end : { body: people(pageOf(request)) },
-      );
-      expect(await uids((await client(service)).users())).toEqual(['u-1', 'u-2']);
-      expect(service.requests).toHaveLength(3);
-    });
-
-    it.each<[string, ScriptedAnswer, string]>([
-      ['a web page with 404', { status: 404, body: '<!doctype html>' }, 'UNEXPECTED_RESPONSE'],
-      ['a web page with 400', { status: 400, body: '<!doctype html>' }, 'UNEXPECTED_RESPONSE'],
-      ['nothing', { body: '' }, 'UNEXPECTED_RESPONSE'],
-      ['success: false', { body: { success: false, data: null } }, 'REFUSED'],
-      ['401', { status: 401 }, 'AUTHENTICATION'],
-      ['403', { status: 403 }, 'PERMISSION'],
-      ['422', { status: 422 }, 'REFUSED'],
-      ['503', { status: 503 }, 'UNAVAILABLE'],
-    ])('rejects when page 2 is answered with %s', async (_what, answer, code) => {
-      const service = await scripted((request) => (pageOf(request) === 2 ? answer : { body: people(2) }));
+    const noPage = { error: 'no such page' };
+    const web = '<!doctype html>';
+    const list: ScriptedAnswer = { body: people(2) };
+    /** The pages that a service answers, and the users of a walk over them or its error. */
+    const answers: readonly (readonly [pages: readonly ScriptedAnswer[], result: string])[] = [
+      // A page that does not exist ends the list behind a page that may have been the last one,
+      [[list, { status: 404, body: noPage }], 'u-1,u-2'],
+      [[list, { status: 404 }], 'u-1,u-2'],
+      [[list, { status: 400, body: noPage }], 'u-1,u-2'],
+      [[list, { status: 204 }], 'u-1,u-2'],
+      [[list, { body: { success: true, data: null } }], 'u-1,u-2'],
+      [[list, { body: 'null' }], 'u-1,u-2'],
+      [[list, { body: [] }], 'u-1,u-2'],
+      [[list, list, { status: 404 }], 'u-1,u-2'],
+      // and any other answer is an error,
+      [[list, { status: 404, body: web }], 'something else than the service answers (404 with a web page)'],
+      [[list, { status: 400, body: web }], 'something else than the service answers (400 with a web page)'],
+      [[list, { body: '' }], 'is empty'],
+      [[list, { body: { success: false, data: null } }], 'refused the request (200 with success: false)'],
+      [[list, { status: 401 }], 'did not accept the access token'],
+      [[list, { status: 403 }], 'does not have the permission'],
+      [[list, { status: 422 }], 'refused the request (422)'],
+      [[list, { status: 503 }], 'is not available (503)'],
+      // as it is for the first page,
+      [[{ status: 404 }], 'there is no user list at {base_url}/users (404); hint: check baseUrl'],
+      [[{ status: 400 }], 'refused the request (400)'],
+      [[{ status: 204 }], 'is empty'],
+      [[{ body: { data: null } }], 'is not a list of users'],
+      // or for a page that the service has counted, then or earlier.
+      [[{ ...list, headers: { total: '115' } }, { status: 400 }], 'refused the request (400)'],
+      [
+        [
+          paged(1, { uids: ['a', 'b', 'c'], size: 1, total: false }),
+          { body: [{ uid: 'b' }] },
+          { status: 400 },
+        ],
+        '(400)',
+      ],
+    ];
+    it('ends behind the last page, and rejects when a page is missing', async () => {
+      let pages: readonly ScriptedAnswer[] = [];
+      const service = await scripted((request) => pages[pageOf(request) - 1] ?? { body: [] });
       const debate = await client(service, { http: { maxAttempts: 1 } });
-      expect(await errorOf(uids(debate.users()))).toMatchObject({ code: `ERR_DEBATE_SPACE_${code}` });
-    });
-
-    it.each<[string, ScriptedAnswer, string]>([
-      ['404', { status: 404 }, 'there is no user list at {base_url}/users (404); hint: check baseUrl'],
-      ['400', { status: 400 }, 'the service refused the request (400)'],
-      ['204', { status: 204 }, 'is empty'],
-      ['data: null', { body: { data: null } }, 'is not a list of users'],
-    ])('rejects when the first page is answered with %s', async (_what, answer, problem) => {
-      const service = await scripted(() => answer);
-      const debate = await client(service, { http: { maxAttempts: 1 } });
-      await expect(uids(debate.users())).rejects.toThrow(problem);
+      for (const [given, result] of answers) {
+        pages = given;
+        const walked = await uids(debate.users()).then(String, String);
+        expect([given, walked]).toEqual([given, expect.stringContaining(result)]);
+      }
     });
 
     it('ends when each page is the first one: the service does not know `page`', async () => {
@@ -157,26 +161,6 @@ describe('walking all users', () => {
     it('rejects when each page is the first one, and the service has counted more', async () => {
       const service = await scripted(() => ({ headers: { total: '115' }, body: people(20) }));
       expect(await errorOf(uids((await client(service)).users()))).toMatchObject(incomplete);
-    });
-
-    it('rejects when a page is missing that the service has counted', async () => {
-      const service = await scripted((request) =>
-        pageOf(request) === 1 ? { headers: { total: '115' }, body: people(20) } : { status: 400 },
-      );
-      expect(await errorOf(uids((await client(service)).users()))).toMatchObject({ status: 400 });
-    });
-
-    it('rejects when a page is missing that the service has counted earlier', async () => {
-      const pages = [paged(1, { uids: ['a', 'b', 'c'], size: 1, total: false }), { body: [{ uid: 'b' }] }];
-      const service = await scripted((request) => pages[pageOf(request) - 1] ?? { status: 400 });
-      expect(await errorOf(uids((await client(service)).users()))).toMatchObject({ status: 400 });
-    });
-
-    it('ends behind a page that has moved to where the next one was', async () => {
-      const service = await scripted((request) =>
-        pageOf(request) < 3 ? { body: people(2) } : { status: 404 },
-      );
-      expect(await uids((await client(service)).users())).toEqual(['u-1', 'u-2']);
     });
 
     it('comes to everybody when as many users as a page has register in between', async () => {
@@ -336,5 +320,164 @@ describe('walking all users', () => {
       last: page === 3,
     }));
     expect(await uids(list.users)).toEqual([null, null, null]);
+  });
+});
+
+/** The accounts of a host, and the questions that it was asked. */
+class Host {
+  readonly questions: (readonly string[])[] = [];
+  readonly #accounts: ReadonlySet<string>;
+
+  constructor(...accounts: readonly string[]) {
+    this.#accounts = new Set(accounts);
+  }
+
+  readonly findAccounts: FindAccounts = (asked) => {
+    this.questions.push(asked);
+    return Promise.resolve(asked.filter((uid) => this.#accounts.has(uid)));
+  };
+
+  get batches(): readonly number[] {
+    return this.questions.map(({ length }) => length);
+  }
+}
+
+async function* each<U>(users: Iterable<U>): AsyncGenerator<U> {
+  yield* await Promise.resolve(users);
+}
+
+/** The orphans among these users. */
+const orphans = (
+  users: Iterable<DebateSpaceUser>,
+  findAccounts: FindAccounts,
+  options: OrphansOptions = {},
+) => uids(findOrphans(each(users), findAccounts, options));
+
+describe('finding users without an account', () => {
+  it('finds exactly the 50 of 250 that have none, in three questions of at most 100', async () => {
+    const accounts = people(250).filter((_, at) => at % 5 > 0);
+    const host = new Host(...accounts.map(({ uid }) => uid));
+    const found = await orphans(people(250), host.findAccounts);
+    expect(found).toEqual(people(250).flatMap(({ uid }, at) => (at % 5 === 0 ? [uid] : [])));
+    expect(host.batches).toEqual([100, 100, 50]);
+  });
+
+  it('yields the users as the service lists them', async () => {
+    const gone = { uid: 'ben', full_name: 'Ben', badges: [1] };
+    const found = findOrphans(each([{ uid: 'ada' }, gone]), () => ['ada'], {});
+    expect(await found.next()).toEqual({ value: gone, done: false });
+  });
+
+  it('meets numbers of the service by their digits, as the search and the dry run do', async () => {
+    const service = await scripted((request) => ({
+      body: pageOf(request) === 1 ? [{ uid: 7 }, { uid: 42 }] : [],
+    }));
+    const { service: debate, erasures } = await runtime(service);
+    expect(await uids(debate.orphans(() => [7] as unknown as string[]))).toEqual(['42']);
+    expect(await debate.findUser('42')).toEqual({ uid: '42' });
+    expect(await erasures.dryRun(['42', '43'])).toMatchObject({ known: 1, notFoundItems: [2] });
+  });
+
+  it('leaves anonymized users out, and asks for nobody twice in one question', async () => {
+    const host = new Host('ada');
+    const users = [{ uid: null }, {}, { uid: '' }, { uid: 'ada' }, { uid: 'ben' }, { uid: 'ben' }];
+    expect(await orphans(users, host.findAccounts)).toEqual(['ben']);
+    expect(host.questions).toEqual([['ada', 'ben']]);
+    const mixed = people(150).map((user, at) => (at % 3 === 0 ? {} : user));
+    expect(await orphans(mixed, new Host('u-2').findAccounts)).toHaveLength(99);
+    expect(await orphans([], host.findAccounts)).toEqual([]);
+    expect(host.questions).toHaveLength(1);
+  });
+
+  it('takes an array, a Set, and a promise of any iterable', async () => {
+    const answers: FindAccounts[] = [
+      (asked) => asked.slice(1),
+      (asked) => new Set(asked.slice(1)),
+      (asked) => Promise.resolve(new Map(asked.slice(1).entries()).values()),
+    ];
+    for (const findAccounts of answers) expect(await orphans(people(3), findAccounts)).toEqual(['u-1']);
+  });
+
+  it('asks for the next page and the next accounts only when the ones before are used up', async () => {
+    const service = await simulator({ users: people(250) });
+    const host = new Host('u-100');
+    for await (const { uid } of (await client(service)).orphans(host.findAccounts)) if (uid === 'u-50') break;
+    expect(host.questions).toHaveLength(1);
+    expect(service.received.of('list')).toHaveLength(1);
+  });
+
+  it.each([3, 250])('refuses to call all %d users orphans, and yields none of them', async (count) => {
+    const host = new Host();
+    const error = await errorOf(findOrphans(each(people(count)), host.findAccounts, {}).next());
+    expect(error).toBeInstanceOf(NoAccountsError);
+    expect((error as Error).message).toContain('give allowNoMatch: true');
+    expect((error as Error).message).not.toContain('u-1');
+    expect(host.questions).toHaveLength(1);
+  });
+
+  it('yields all users with allowNoMatch, and when only later users have no account', async () => {
+    const { findAccounts } = new Host();
+    expect(await orphans(people(120), findAccounts, { allowNoMatch: true })).toHaveLength(120);
+    const first = new Host(...people(100).map(({ uid }) => uid));
+    expect(await orphans(people(250), first.findAccounts)).toHaveLength(150);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'must return an array or a Set of uids, and returned undefined'],
+    ['a boolean', true, 'returned of type boolean'],
+    ['one uid', 'u-1', 'returned of type string'],
+    ['a count', { length: 2 }, 'returned of type object'],
+    ['booleans', [true], 'one item is of type boolean; hint: return rows.map((row) => String(row.id))'],
+    ['rows', [{ uid: 'u-1' }], 'one item is of type object'],
+    ['entries', new Map([['u-1', true]]), 'one item is of type object'],
+    ['another spelling', ['U-1'], 'returned a uid that was not in its argument'],
+  ])('refuses %s for an answer, without repeating it', async (_what, answer, problem) => {
+    const error = await errorOf(orphans(people(3), (() => Promise.resolve(answer)) as FindAccounts));
+    expect(error).toBeInstanceOf(InvalidArgumentError);
+    expect((error as Error).message).toContain(`orphans: findAccounts `);
+    expect((error as Error).message).toContain(problem);
+    expect((error as Error).message).not.toMatch(/u-1/i);
+  });
+
+  it('refuses something else than a function before anything is sent', async () => {
+    const service = await simulator({ users: people(3) });
+    const debate = await client(service);
+    expect(() => debate.orphans(['u-1'] as never)).toThrow(InvalidArgumentError);
+    expect(service.received.all).toEqual([]);
+  });
+
+  it('fails with the very error of findAccounts, or of the list', async () => {
+    const error = new Error('the database is down');
+    const throwing: FindAccounts = () => {
+      throw error;
+    };
+    expect(await errorOf(orphans(people(3), throwing))).toBe(error);
+    expect(await errorOf(orphans(people(3), () => Promise.reject(error)))).toBe(error);
+    async function* broken(): AsyncGenerator<DebateSpaceUser> {
+      yield* await Promise.reject<DebateSpaceUser[]>(error);
+    }
+    expect(await errorOf(uids(findOrphans(broken(), () => [], {})))).toBe(error);
+  });
+
+  it('ends with the signal, also while findAccounts is running', async () => {
+    const service = await simulator({ users: people(3) });
+    const debate = await client(service);
+    const aborted = debate.orphans(() => [], { signal: AbortSignal.abort() });
+    expect(await errorOf(uids(aborted))).toMatchObject({ name: 'AbortError' });
+    const controller = new AbortController();
+    const hanging: FindAccounts = () => {
+      controller.abort();
+      return new Promise(() => undefined);
+    };
+    const error = await errorOf(uids(debate.orphans(hanging, { signal: controller.signal })));
+    expect(error).toMatchObject({ name: 'AbortError' });
+  });
+
+  it('waits for its slots of the rate limit', async () => {
+    const service = await simulator({ users: people(250), rateLimit: { requests: 2, perMs: 200 } });
+    const debate = await client(service, { http: { rateLimit: { requests: 2, perMs: 200 } } });
+    const host = new Host(...people(200).map(({ uid }) => uid));
+    expect(await uids(debate.orphans(host.findAccounts))).toHaveLength(50);
+    expect(service.received.all.every(({ status }) => status === 200)).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DebateSpaceRequestError } from '../../errors.js';
-import { listedPage, type ListedPage } from './listed-users.js';
+import { DebateSpaceRequestError, InvalidArgumentError } from '../../errors.js';
+import { listedPage, userQuery, type ListedPage, type ListUsersQuery } from './listed-users.js';
 
 function read(
   body: unknown,
@@ -90,9 +90,9 @@ describe('a page of the user list', () => {
     ['cut-off JSON', '[{"uid":"al', 'is not whole JSON'],
     ['null', 'null', 'is not a list of users'],
     ['an object without data', { users: [] }, 'is not a list of users'],
-    ['data that is no list', { success: true, data: {} }, 'is not a list of users'],
-    ['users that are none', ['alice'], 'is not a list of users'],
-    ['a user among none', [alice, null], 'is not a list of users'],
+    ['data that is an object', { success: true, data: {} }, 'is not a list of users'],
+    ['texts instead of users', ['alice'], 'is not a list of users'],
+    ['null among the users', [alice, null], 'is not a list of users'],
     ['a uid that JavaScript rounds', '[{"uid":9007199254740993}]', 'has a number for a uid'],
     ['more values than it may have', `[{"uid":"a","b":[${'0,'.repeat(50_000)}0]}]`, 'too many values'],
     ['deep nesting', `[{"uid":${'['.repeat(100)}${']'.repeat(100)}}]`, 'nested too deeply'],
@@ -100,5 +100,41 @@ describe('a page of the user list', () => {
   ])('is refused as %s', (_what, body, problem) => {
     const result = read(body);
     expect('failure' in result && result.failure.message).toContain(problem);
+  });
+});
+
+describe('the query of the user list', () => {
+  it.each<[ListUsersQuery, string]>([
+    [{}, 'page=1'],
+    [{ page: 3, perPage: 50 }, 'page=3&per_page=50'],
+    [{ sort: '-created_at', countless: true, limit: 0 }, 'page=1&sort=-created_at&countless=true&limit=0'],
+    [{ 'created_at.gte': '2024-01-01T00:00:00Z' }, 'page=1&created_at.gte=2024-01-01T00%3A00%3A00Z'],
+    [{ role: ['a', 'b'], 'x[]': [1, true] }, 'page=1&role=a&role=b&x%5B%5D=1&x%5B%5D=true'],
+    [{ left: undefined, out: [] }, 'page=1'],
+    [{ q: 'a&b=c#d é' }, 'page=1&q=a%26b%3Dc%23d+%C3%A9'],
+    [{ constructor: 'x', toString: 'y' }, 'page=1&constructor=x&toString=y'],
+  ])('of %j is %s', (asked, query) => {
+    expect(userQuery(asked).toString()).toBe(query);
+  });
+
+  it.each([
+    [{ per_page: 5 }, 'use perPage'],
+    [{ api_key: 'x' }, "users.listAuth: 'apiKey'"],
+    [{ access_token: 'x' }, 'sends the token in a header'],
+    [{ page: 0 }, 'page must be a whole number from 1'],
+    [{ page: -1 }, 'page must be'],
+    [{ page: 1.5 }, 'page must be'],
+    [{ page: '2' }, 'page must be'],
+    [{ page: null }, 'page must be'],
+    [{ page: Number.NaN }, 'page must be'],
+    [{ perPage: 0 }, 'perPage must be a whole number from 1'],
+    [{ perPage: Infinity }, 'perPage must be'],
+    [{ role: { a: 1 } }, 'the filter role must be'],
+    [{ role: null }, 'the filter role must be'],
+    [{ role: ['a', ['b']] }, 'the filter role must be'],
+  ])('of %j is refused', (asked, problem) => {
+    const attempt = () => userQuery(asked as ListUsersQuery);
+    expect(attempt).toThrow(InvalidArgumentError);
+    expect(attempt).toThrow(problem);
   });
 });
