@@ -56,7 +56,7 @@ describe('access tokens', () => {
     expect(await Promise.all(both)).toEqual(['for the list', 'for users']);
   });
 
-  it('are renewed ahead in the background, and the living one is used meanwhile', async () => {
+  it('are renewed ahead in the background, while the valid one is used', async () => {
     const issuer = new Issuer();
     await issuer.issued('old');
     jest.advanceTimersByTime(2 * HOUR - 5 * 60_000 - 1);
@@ -92,7 +92,7 @@ describe('access tokens', () => {
     expect(await issuer.issued('new')).toBe('new');
   });
 
-  it('are waited for no longer than the caller’s signal, and the others go on', async () => {
+  it('are waited for no longer than the caller’s signal, and the others continue', async () => {
     const issuer = new Issuer();
     const patience = new AbortController();
     const impatient = issuer.tokens.get('public', patience.signal);
@@ -111,7 +111,7 @@ describe('access tokens', () => {
     expect(await issuer.issued('one')).toBe('one');
   });
 
-  it('are dropped one by one: not the newer one that somebody has fetched meanwhile', async () => {
+  it('are dropped one by one: not a newer token that another caller has fetched', async () => {
     const issuer = new Issuer();
     await issuer.issued('old');
     issuer.tokens.drop('public', 'old');
