@@ -264,7 +264,7 @@ describe('a lane of jobs', () => {
     work(1, 1);
     await add('soon', 'late');
     const { claims } = await storage.claim('logout', 2);
-    for (const [n, claim] of claims.entries()) await storage.retry(claim, 2_000 + n * 60_000, claim);
+    for (const [n, claim] of claims.entries()) await storage.postpone(claim, 2_000 + n * 60_000, claim);
     const claim = jest.spyOn(storage, 'claim');
     lane.start();
     const drained = jest.fn();
@@ -326,7 +326,7 @@ describe('a lane of jobs', () => {
     work(1, 1);
     jest.spyOn(storage, 'finishLogout').mockResolvedValue(undefined);
     const execute = jest.fn(async (claim: Claim) => {
-      await storage.retry(claim, 300, claim);
+      await storage.postpone(claim, 300, claim);
       return 300;
     });
     lane = new JobLane({ storage, kind: 'logout', batch: 1, breaker, pauseMs: () => 0, execute }, jest.fn());
