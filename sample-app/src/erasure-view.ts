@@ -15,7 +15,7 @@ const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
 /** An erasure as pages show it. Live pages get it again and again, by server-sent events. */
 export interface ErasureView {
   readonly reference: string;
-  /** `unread`: the list was not read to its end. */
+  /** `unread`: a part of the list was not stored. */
   readonly state: ErasureStatus['state'] | 'unread';
   readonly what: string;
   readonly requestedBy: string | undefined;
@@ -41,7 +41,7 @@ export function erasureView(erasure: ErasureStatus | ErasureProgress): ErasureVi
     what: mode === 'anonymize' ? 'Anonymize' : 'Delete',
     requestedBy,
     requestedAt: moment(requestedAt),
-    sentence: isUnread ? 'The list was not read to its end, and nobody is erased yet.' : sentence(erasure),
+    sentence: isUnread ? 'A part of the list was not stored, and no user is erased yet.' : sentence(erasure),
     total,
     finished: erasure.done + erasure.notFound + erasure.vetoed,
     counts: counts as ErasureView['counts'],

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { rm } from 'node:fs/promises';
 import { Scene } from '../../libs/debate-space-cli/src/testing/command-line.js';
-import { storageKey } from '../../libs/debate-space-cli/src/testing/storages.js';
 import { freePort } from '#support/servers/free-port.js';
 
 interface Result {
@@ -103,7 +102,10 @@ describe('doctor', () => {
 
   it('finds a server that cannot be reached, and does not show the password', async () => {
     const url = `postgres://desk:hunter2@127.0.0.1:${await freePort()}/app`;
-    const found = await problems({ ...storageKey, DEBATE_SPACE_STORAGE: url });
+    const found = await problems({
+      DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test',
+      DEBATE_SPACE_STORAGE: url,
+    });
     const storage = expect.stringMatching(/failed \(ECONNREFUSED\)/);
     expect(found).toEqual({ storage });
     expect(JSON.stringify(found)).not.toContain('hunter2');

@@ -5,18 +5,63 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { createPool } from 'mysql2/promise';
 import { Scene } from '../../libs/debate-space-cli/src/testing/command-line.js';
-import {
-  storageKey,
-  storageServers,
-  type StorageServer,
-} from '../../libs/debate-space-cli/src/testing/storages.js';
+import { mariadbServer, startMariadb } from '#support/servers/mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from '#support/servers/postgres.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 jest.setTimeout(120_000); // each process compiles what it runs
 
 const scene = new Scene();
+const key = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
+
+/** A server with the tables that `debate-space storage migration` prints. */
+interface StorageServer {
+  /** The variables that name the storage. */
+  readonly env: NodeJS.ProcessEnv;
+  tables(): Promise<unknown>;
+  crash(): Promise<void>;
+  stop(): Promise<void>;
+}
+const TABLES = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE '%space_jobs'";
+const migration = async (options: string): Promise<string> =>
+  (await scene.run(`storage migration --dialect ${options}`)).out;
+
+async function inPostgres(): Promise<StorageServer> {
+  const server = await startPostgres();
+  const pool = postgresPool(server);
+  await pool.query(`CREATE SCHEMA debate; ${await migration('postgres --schema debate')}`);
+  const env = {
+    ...key,
+    DEBATE_SPACE_STORAGE: server.connectionString,
+    DEBATE_SPACE_STORAGE_SCHEMA: 'debate',
+  };
+  const stop = () => pool.end().then(() => server.stop());
+  return {
+    env,
+    tables: async () => (await pool.query<object>(TABLES)).rows,
+    crash: () => server.crash(),
+    stop,
+  };
+}
+
+async function inMariadb(): Promise<StorageServer> {
+  const server = await startMariadb();
+  const pool = createPool({ uri: server.uri, multipleStatements: true });
+  await pool.query(await migration('mysql --prefix app_'));
+  const url = server.uri.replace('mysql:', 'mariadb:');
+  const env = { ...key, DEBATE_SPACE_STORAGE: url, DEBATE_SPACE_STORAGE_PREFIX: 'app_' };
+  const stop = () => pool.end().then(() => server.stop());
+  return { env, tables: async () => (await pool.query(TABLES))[0], crash: () => server.crash(), stop };
+}
+
+/** Those of this machine; the tests of one that is missing are skipped. */
+const servers = [
+  { engine: 'postgres', describe: postgresServer.describe, start: inPostgres },
+  { engine: 'mysql', describe: mariadbServer.describe, start: inMariadb },
+] as const;
 
 /** The command line as a process. @param more options of Node */
 async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[]) {
@@ -55,7 +100,7 @@ describe('a storage in a file', () => {
   });
 });
 
-for (const { engine, describe: describeThese, start: startServer } of storageServers)
+for (const { engine, describe: describeThese, start: startServer } of servers)
   describeThese(`a storage on a server of ${engine}`, () => {
     let server: StorageServer;
     beforeAll(async () => {
@@ -92,8 +137,7 @@ for (const { engine, describe: describeThese, start: startServer } of storageSer
         /tables of the storage are missing.*storage migration.*DEBATE_SPACE_STORAGE/,
       );
       expect(await scene.run('logout ada --no-wait', { env })).toMatchObject({ code: 3, err });
-      const query = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE '%space_jobs'";
-      expect(await server.query(query)).toHaveLength(1);
+      expect(await server.tables()).toHaveLength(1);
     });
 
     // The last test of the server.
@@ -116,7 +160,7 @@ describe('a command whose storage cannot be used', () => {
     const registering = `import { register } from 'node:module'; register(${JSON.stringify(hooks)});`;
     const withoutPackage = `--import=data:text/javascript,${encodeURIComponent(registering)}`;
     const url = name === 'pg' ? 'postgres://127.0.0.1/app' : 'mysql://127.0.0.1/app';
-    const env = { ...storageKey, DEBATE_SPACE_STORAGE: url };
+    const env = { ...key, DEBATE_SPACE_STORAGE: url };
     const err = `DEBATE_SPACE_STORAGE needs the package ${name}, which is missing or does not load; npm install ${name}\n`;
     expect(await runProcess('outbox stats', env, withoutPackage)).toEqual({ code: 3, out: '', err });
   });
@@ -129,7 +173,7 @@ describe('a command whose storage cannot be used', () => {
     ['its client refuses it', 'postgres://127.0.0.1:1/hunter2?sslrootcert=/nowhere', 'DEBATE_SPACE_STORAGE'],
     ['its client refuses it', 'mysql://desk:%zz@127.0.0.1:1/hunter2', 'DEBATE_SPACE_STORAGE is refused'],
   ])('ends with 3 when %s, and shows nothing of the address: %s', async (_what, url, said) => {
-    const env = { ...scene.env, ...storageKey, DEBATE_SPACE_STORAGE: url };
+    const env = { ...scene.env, ...key, DEBATE_SPACE_STORAGE: url };
     const { code, out, err } = await scene.run('outbox stats --json', { env });
     expect([code, err]).toEqual([3, expect.stringContaining(said)]);
     expect(JSON.parse(out)).toMatchObject({

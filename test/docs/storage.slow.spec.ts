@@ -48,7 +48,7 @@ async function fill(storage: Storage): Promise<void> {
   const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: undefined };
   await storage.finishLogout(delivered, 1);
   await storage.park(parked, 'compare the keys', { ...progress, cause: '401' });
-  await storage.retry(retried, 300_000, { ...progress, cause: '503' });
+  await storage.postpone(retried, 300_000, { ...progress, cause: '503' });
   await storage.pause('logout', 60_000);
   const list = { reader: 'one', isFirst: true, isLast: true };
   const users = ['a', 'b'].map((subject) => ({
@@ -63,7 +63,7 @@ async function fill(storage: Storage): Promise<void> {
   const [erased, uncertain] = (await storage.claim('erasure', 2)).claims;
   if (!erased || !uncertain) throw new Error('the erasures are not due');
   await storage.finishErasure(erased, 'erased', 1, '{}');
-  await storage.retry(uncertain, 300_000, { ...progress, uncertain: 'mark', cause: 'TIMEOUT' });
+  await storage.postpone(uncertain, 300_000, { ...progress, uncertain: 'mark', cause: 'TIMEOUT' });
 }
 
 const dates: Readonly<Record<string, (sql: string) => string>> = {

@@ -149,7 +149,7 @@ describe('a logout on its way', () => {
   });
 
   it.each<[string, Fault, string[]]>([
-    ['has its failure stored', { kind: 'status', status: 503 }, ['retried', 'closed']],
+    ['has its failure stored', { kind: 'status', status: 503 }, ['postponed', 'closed']],
     ['is given back', { kind: 'latency', ms: 30_000 }, ['given back after 0 attempts', 'closed']],
   ])(
     '%s before the storage closes, when the app shuts down while it is sent',
@@ -157,10 +157,10 @@ describe('a logout on its way', () => {
       const calls: string[] = [];
       const stopping = new Latch();
       const storage = replacing(memoryStorage(), (memory) => ({
-        retry: async (...args) => {
+        postpone: async (...args) => {
           await stopping.passed;
-          await memory.retry(...args);
-          calls.push('retried');
+          await memory.postpone(...args);
+          calls.push('postponed');
         },
         giveBack: async (claims) => {
           calls.push(...claims.map(({ attempts }) => `given back after ${attempts} attempts`));

@@ -8,6 +8,7 @@ import {
   type StorageEngine,
 } from 'nestjs-debate-space';
 import { Application } from 'nestjs-debate-space/internal';
+import { openDriver } from '../../libs/debate-space/src/storage/sqlite-file.js';
 import { logInTo } from '#support/browser/browser.js';
 import { databaseServers, type DatabasePlace, type RunningServer } from '#support/servers/databases.js';
 import { eventsOf, firstEvent } from '#support/hosts/events.js';
@@ -105,6 +106,23 @@ describe('an app whose storage is away', () => {
       expect(linesWith('takes logouts again')).toHaveLength(1);
     },
   );
+
+  it('reports a file of SQLite that another program has locked, and delivers from memory until it is free', async () => {
+    const engine = await scene.sqlite();
+    const running = await Running.start(engine);
+    const { storage, place = '' } = await engine.open('another');
+    const program = await openDriver(place);
+    program.exec('BEGIN IMMEDIATE');
+    expect(await running.problems()).toContain('the storage cannot be read');
+    await running.logOutAndDeliver('alice');
+    expect(await running.problems()).toContain(IS_AWAY);
+    const recovered = firstEvent(running.app, 'storage-recovered');
+    program.exec('ROLLBACK');
+    program.close();
+    await recovered;
+    expect(await running.problems()).toEqual([]);
+    await storage.close();
+  });
 
   it('delivers a logout, once or twice, of which the storage has lost its answer', async () => {
     const flaky = new FlakyStorage();

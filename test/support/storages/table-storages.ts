@@ -4,13 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
 import type { Pool as PostgresPool, QueryResult } from 'pg';
+import { StorageError } from '../../../libs/debate-space/src/errors.js';
+import { KeyedMutex } from '../../../libs/debate-space/src/live-sessions/keyed-mutex.js';
 import { memoryStorage } from '../../../libs/debate-space/src/storage/memory-storage.js';
 import { mysqlStorage } from '../../../libs/debate-space/src/storage/mysql.js';
 import { postgresStorage } from '../../../libs/debate-space/src/storage/postgres.js';
 import type { HostFunctions } from '../../../libs/debate-space/src/storage/server-calls.js';
-import { openDriver } from '../../../libs/debate-space/src/storage/sqlite-file.js';
+import { statementsOf } from '../../../libs/debate-space/src/storage/schema.js';
+import { SqlStorage } from '../../../libs/debate-space/src/storage/sql-storage.js';
+import {
+  openDriver,
+  sqliteDatabase,
+  type SqliteDriver,
+} from '../../../libs/debate-space/src/storage/sqlite-file.js';
 import { sqliteStorage } from '../../../libs/debate-space/src/storage/sqlite.js';
-import type { StorageEngine } from '../../../libs/debate-space/src/storage/engine.js';
+import type { OpenStorage, StorageEngine } from '../../../libs/debate-space/src/storage/engine.js';
 import type { HostTransaction } from '../../../libs/debate-space/src/storage/storage.js';
 import { mariadbServer, startMariadb } from '../servers/mariadb.js';
 import { postgresPool, postgresServer, startPostgres } from '../servers/postgres.js';
@@ -179,6 +187,53 @@ function inSqlite(): TableStorage {
   };
 }
 
+/** The SQL on SQLite without its thread, into which Stryker has no view. Each call is a transaction, as in the thread. */
+function inThisThread(): TableStorage {
+  const order = new KeyedMutex();
+  let opening: Promise<SqliteDriver> | undefined;
+  const prepared = async (): Promise<SqliteDriver> => {
+    const driver = await openDriver(':memory:');
+    for (const statement of statementsOf('sqlite')) driver.exec(statement);
+    return driver;
+  };
+  const open = async (application: string): Promise<OpenStorage> => {
+    const driver = await (opening ??= prepared());
+    let isClosed = false;
+    const call = (work: () => Promise<unknown>) => async (): Promise<unknown> => {
+      if (isClosed) throw new StorageError('The storage is closed');
+      driver.exec('BEGIN');
+      try {
+        return await work();
+      } finally {
+        driver.exec('COMMIT');
+      }
+    };
+    const inside = new SqlStorage(sqliteDatabase(driver), application);
+    const storage = new Proxy(inside, {
+      get: (_, name) => {
+        if (name === 'close') return () => Promise.resolve(void (isClosed = true));
+        const operation = Reflect.get(inside, name) as ((...args: unknown[]) => Promise<unknown>) | undefined;
+        if (typeof operation !== 'function') return operation;
+        return (...args: unknown[]) =>
+          order.run(
+            '',
+            call(() => operation.apply(inside, args)),
+          );
+      },
+    });
+    await storage.open();
+    return { storage, place: undefined, warnings: [] };
+  };
+  const engine = { name: 'sqlite', durable: false, guarantee: '', open };
+  return {
+    name: 'SQLite in this thread',
+    isShared: true,
+    describe,
+    engine: () => Promise.resolve(engine),
+    stop: async () => void (await opening)?.close(),
+  };
+}
+
 export const tableStorages: readonly TableStorage[] = [
   {
     name: 'memory',
@@ -193,3 +248,6 @@ export const tableStorages: readonly TableStorage[] = [
   onServer('MariaDB', mariadbServer.describe, () => inMariadb('pool')),
   onServer('MariaDB through an ORM', mariadbServer.describe, () => inMariadb('functions')),
 ];
+
+/** For the contract alone: nobody else needs it. */
+export const sqliteInThisThread = inThisThread();

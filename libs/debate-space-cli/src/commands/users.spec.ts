@@ -158,6 +158,15 @@ describe('users orphans', () => {
     expect(gone.every((uid) => scene.service.users.wasDeleted(uid))).toBe(true);
   });
 
+  it('prints the very uids, whatever is in them, and erase --file reads them back', async () => {
+    for (const uid of [' ada ', "'@bob", '=cmd', 'a,b', '"', 'Zoë 🦊']) scene.service.users.add({ uid });
+    await scene.write('a.txt', 'ada\nben\ncleo\n');
+    const { out } = await scene.run('users orphans --accounts a.txt');
+    await scene.write('orphans.txt', out);
+    expect(await scene.run('erase --file orphans.txt --mode delete --yes')).toMatchObject({ code: 0 });
+    expect(scene.uids).toEqual(['ada', 'ben', 'cleo']);
+  });
+
   it('answers with --json as one user a line, and takes the accounts from stdin', async () => {
     const stdin = 'users orphans --accounts - --format lines --json';
     const { out } = await scene.run(stdin, { piped: 'ada\ncleo\n' });

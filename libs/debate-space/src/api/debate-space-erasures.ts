@@ -75,7 +75,7 @@ export class DebateSpaceErasures {
    *
    * With a `transaction` the erasure exists if and only if the host commits. Errors are those of the host's connection: repeat
    * the transaction on 40001 and 40P01 as always. There is no event `erasure-requested`, because the commit is the host's;
-   * the runner finds the erasure within seconds after it.
+   * a lane finds the erasure within seconds after it.
    *
    * @example
    * await client.query('BEGIN');

@@ -58,7 +58,7 @@ export class ErasureMarks {
     return found.mark !== NO_MARK && this.#isGenuine(found) ? this.mark({ ...found, ...change }) : NO_MARK;
   }
 
-  /** Nobody vouches for a reference without a mark: of its users, those are erased whose seals are as old. */
+  /** Nobody vouches for a reference without a mark: only its users whose seals are from before marks existed are erased. */
   isUsable(found: Reference): boolean {
     if (found.mark !== NO_MARK) return this.#isGenuine(found);
     this.#unverified.delete(found.key);
@@ -139,7 +139,7 @@ export class ErasureMarks {
     this.#report('receipt', id, reference);
     return {
       ...{ reference, subject, mode, ...(requestedBy !== undefined && { requestedBy }) },
-      ...{ requestedAt: new Date(requestedAt), doneAt: new Date(job.endedAt ?? 0) },
+      ...{ requestedAt: new Date(requestedAt), doneAt: new Date(job.settledAt ?? 0) },
       ...{ attempts: job.attempts, outcome: 'unverified', loggedOut: false },
     };
   }

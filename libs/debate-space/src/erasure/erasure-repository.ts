@@ -194,7 +194,7 @@ export class ErasureRepository {
 
   /** Makes a claimed user due later. */
   postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    return this.storage.retry(claim, delayMs, progress);
+    return this.storage.postpone(claim, delayMs, progress);
   }
 
   /** Does not try a claimed user again until somebody retries the reference. */

@@ -200,6 +200,17 @@ describe('a lane of jobs', () => {
     expect(started).toEqual(['a', 'b']);
   });
 
+  it('starts the next job when a pause ends, and not only when it looks again', async () => {
+    work(1, 1);
+    pausedUntil = Date.now() + 300;
+    await add('a');
+    lane.start();
+    await settle(299);
+    expect(started).toEqual([]);
+    await settle(2);
+    expect(started).toEqual(['a']);
+  });
+
   it('sends one probe while the service is down, and leaves the other jobs to other processes', async () => {
     work(4, 8);
     for (let n = 0; n < 5; n += 1) breaker.record('failure', '503');
@@ -229,27 +240,31 @@ describe('a lane of jobs', () => {
     expect(started).toEqual(['a']);
   });
 
-  it('runs jobs outside the async context of the request that woke it', async () => {
-    const requests = new AsyncLocalStorage<string>();
-    const contexts: (string | undefined)[] = [];
-    jest.spyOn(storage, 'finishLogout').mockImplementation(() => {
-      contexts.push(requests.getStore());
-      return Promise.resolve();
-    });
-    work(1, 1);
-    lane.start();
-    await settle();
-    await requests.run('a request', () => add('a'));
-    await settle();
-    await finishNext();
-    expect(contexts).toEqual([undefined]);
-  });
+  it.each(['wakes it', 'drains it'])(
+    'runs jobs outside the async context of the request that %s',
+    async (how) => {
+      const requests = new AsyncLocalStorage<string>();
+      const contexts: (string | undefined)[] = [];
+      jest.spyOn(storage, 'finishLogout').mockImplementation(() => {
+        contexts.push(requests.getStore());
+        return Promise.resolve();
+      });
+      work(1, 1);
+      if (how === 'wakes it') lane.start();
+      await settle();
+      await requests.run('a request', () => add('a'));
+      if (how === 'drains it') void requests.run('a request', () => lane.drain(1_000, false));
+      await settle();
+      await finishNext();
+      expect(contexts).toEqual([undefined]);
+    },
+  );
 
   it('drains until no job is due in the time', async () => {
     work(1, 1);
     await add('soon', 'late');
     const { claims } = await storage.claim('logout', 2);
-    for (const [n, claim] of claims.entries()) await storage.retry(claim, 2_000 + n * 60_000, claim);
+    for (const [n, claim] of claims.entries()) await storage.postpone(claim, 2_000 + n * 60_000, claim);
     const claim = jest.spyOn(storage, 'claim');
     lane.start();
     const drained = jest.fn();
@@ -311,7 +326,7 @@ describe('a lane of jobs', () => {
     work(1, 1);
     jest.spyOn(storage, 'finishLogout').mockResolvedValue(undefined);
     const execute = jest.fn(async (claim: Claim) => {
-      await storage.retry(claim, 300, claim);
+      await storage.postpone(claim, 300, claim);
       return 300;
     });
     lane = new JobLane({ storage, kind: 'logout', batch: 1, breaker, pauseMs: () => 0, execute }, jest.fn());

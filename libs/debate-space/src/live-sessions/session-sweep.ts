@@ -59,7 +59,7 @@ async function lookAt(due: DueSession, context: SweepContext): Promise<void> {
   const { sid, uid } = session;
   const found = (await find(sid)).find((each) => each.uid === uid);
   const now = Date.now();
-  const next = found && nextLook(found.session, due.expiresAt, now, sweepMs);
-  if (next === undefined) await recorder.recordExpired(due, uid);
-  else await storage.postpone(due, next - now);
+  const lookAt = found && nextLook(found.session, due.expiresAt, now, sweepMs);
+  if (lookAt === undefined) await recorder.recordExpired(due, uid);
+  else await storage.postponeSession(due, lookAt - now);
 }

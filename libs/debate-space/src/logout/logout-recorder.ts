@@ -57,7 +57,7 @@ export class LogoutRecorder {
       this.#announce(entry); // before a lane can have delivered it
       await this.#add(entry);
     } else if (await this.#store(entry, () => liveSessions.end(sid, reported, this.#rowOf(entry)))) {
-      this.#announce(entry);
+      this.#announce(entry); // only now: another process may have reported the same end
     }
   }
 
@@ -78,7 +78,7 @@ export class LogoutRecorder {
     }
     const entry = newEntry(uid, 'requested', Date.now());
     await this.#add(entry);
-    this.#announce(entry);
+    this.#announce(entry); // only what is stored: the host is told by the error otherwise
   }
 
   /** From now on only ends of sessions are recorded. */

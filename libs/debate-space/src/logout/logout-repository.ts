@@ -84,7 +84,7 @@ export class LogoutRepository {
 
   /** Makes a claimed logout due later. */
   postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    return this.storage.retry(claim, delayMs, progress);
+    return this.storage.postpone(claim, delayMs, progress);
   }
 
   /** Does not send a claimed logout until somebody retries it. */
@@ -142,7 +142,7 @@ export class LogoutRepository {
     return jobs.map((job) => ({
       ...endOf(job),
       uid: this.entryOf(job)?.uid ?? '',
-      parkedAt: new Date(job.endedAt ?? 0),
+      parkedAt: new Date(job.settledAt ?? 0),
       attempts: job.attempts,
       cause: job.cause ?? 'unreadable',
       hint: job.hint ?? '',
@@ -153,7 +153,7 @@ export class LogoutRepository {
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
     const jobs = await this.storage.logoutsOf(this.#subjectsOf(uid));
     const since = Date.now() - this.historyRetentionMs;
-    const kept = jobs.filter(({ state, endedAt = 0 }) => state !== 'done' || endedAt > since);
+    const kept = jobs.filter(({ state, settledAt = 0 }) => state !== 'done' || settledAt > since);
     return kept.map(historyEntry);
   }
 
@@ -174,10 +174,10 @@ const endOf = ({ id, details }: Job) => ({
 });
 
 function historyEntry(job: Job): LogoutHistoryEntry {
-  const { state, outcome, attempts, cause, hint, dueAt, endedAt } = job;
+  const { state, outcome, attempts, cause, hint, dueAt, settledAt } = job;
   const known = { ...endOf(job), attempts };
   if (isOutcome(outcome))
-    return { ...known, state: outcome, ...(endedAt !== undefined && { finishedAt: new Date(endedAt) }) };
+    return { ...known, state: outcome, ...(settledAt !== undefined && { finishedAt: new Date(settledAt) }) };
   if (state === 'parked') return { ...known, state, cause, hint };
   return { ...known, state: 'pending', cause, ...(dueAt !== undefined && { dueAt: new Date(dueAt) }) };
 }

@@ -72,15 +72,22 @@ describe('the shutdown', () => {
   });
 });
 
-it('a process that works removes all that is too old, however little one call removes', async () => {
-  let left = 3;
+it('a process that works removes all that is too old, in memory as well, however little one call removes', async () => {
+  const left = { storage: 3, memory: 3 };
   const storage = {
     claim: () => Promise.resolve({ claims: [], nextMs: undefined }),
-    prune: () => Promise.resolve((left -= 1) > 0),
+    prune: () => Promise.resolve((left.storage -= 1) > 0),
   };
+  const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
   const application = {
     options: { worker: false, storage: {}, logout: {}, erasure: {} },
-    ...{ storage, emit: () => undefined, watch: { isOpen: true }, added: { subscribe: () => undefined } },
+    ...{
+      storage,
+      memory,
+      emit: () => undefined,
+      watch: { isOpen: true },
+      added: { subscribe: () => undefined },
+    },
   };
   const work = { storage, batch: 1, pauseMs: () => 0 };
   const delivery = { stored: { ...work, kind: 'logout' } };
@@ -89,5 +96,5 @@ it('a process that works removes all that is too old, however little one call re
     ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
   );
   await workers.workOff(1_000);
-  expect(left).toBe(0);
+  expect(left).toEqual({ storage: 0, memory: 0 });
 });

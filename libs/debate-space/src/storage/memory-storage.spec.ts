@@ -32,7 +32,7 @@ describe('the storage in memory', () => {
     const { claims } = await storage.claim('logout', 1);
     const [claim] = claims;
     if (!claim) throw new Error('it is due');
-    await storage.retry(claim, 0, { ...claim, failures: 1 });
+    await storage.postpone(claim, 0, { ...claim, failures: 1 });
     expect(claim.failures).toBe(0);
     const [waiting] = await storage.listLogouts('waiting', 1);
     expect(waiting).toMatchObject({ failures: 1 });

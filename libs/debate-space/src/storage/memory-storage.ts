@@ -161,7 +161,7 @@ export class MemoryStorage implements Storage {
     }
   }
 
-  async retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
+  async postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
     for (const row of this.#jobs.held([claim])) {
       row.token = undefined;
       Object.assign(row.job, progressOf(progress));
@@ -172,7 +172,7 @@ export class MemoryStorage implements Storage {
   async park(claim: Claim, hint: string, progress: Progress): Promise<void> {
     for (const row of this.#jobs.held([claim])) {
       row.token = undefined;
-      Object.assign(row.job, progressOf(progress), { state: 'parked', endedAt: this.#now(), hint });
+      Object.assign(row.job, progressOf(progress), { state: 'parked', settledAt: this.#now(), hint });
       setDue(row, undefined);
     }
   }
@@ -354,7 +354,7 @@ export class MemoryStorage implements Storage {
     return this.#sessions.claimDue(limit, leaseMs, this.#now());
   }
 
-  async postpone(session: DueSession, liveMs: number): Promise<void> {
+  async postponeSession(session: DueSession, liveMs: number): Promise<void> {
     this.#sessions.postpone(session, this.#now() + liveMs);
   }
 
@@ -373,7 +373,7 @@ export class MemoryStorage implements Storage {
     this.#sessions.prune(now);
     const outdated: JobRow[] = [];
     for (const row of this.#jobs.history) {
-      if (outdated.length === STEP || (row.job.endedAt ?? Infinity) >= now - historyMs) break;
+      if (outdated.length === STEP || (row.job.settledAt ?? Infinity) >= now - historyMs) break;
       outdated.push(row);
     }
     for (const [key, { values, jobs }] of this.#references) {

@@ -158,7 +158,7 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   expected('a claimed logout', first, logout);
   await storage.renew([first]);
   await storage.giveBack([first]);
-  await storage.retry(await claim('logout'), 0, progress);
+  await storage.postpone(await claim('logout'), 0, progress);
   await storage.park(await claim('logout'), text, progress);
   const [parked] = await storage.listLogouts('parked', 1);
   expected('a parked logout', parked, { ...logout, ...progress, hint: text });
@@ -205,7 +205,7 @@ async function operations(storage: SqlStorage, logout = newLogout()): Promise<vo
   ];
   const [due] = await storage.dueSessions(1);
   expected('a live session', due, { ...session, expiresAt: LARGE });
-  if (due) await storage.postpone(due, 0);
+  if (due) await storage.postponeSession(due, 0);
   const ends = [
     await storage.endSession(session, newLogout()),
     await storage.endSession(session, newLogout()),

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createPool as callbackPool, type Pool as CallbackPool, type PoolConnection } from 'mysql2';
-import { createConnection, type Pool as MariadbPool, type PoolOptions } from 'mysql2/promise';
+import {
+  createConnection,
+  type Pool as MariadbPool,
+  type PoolConnection as MariadbConnection,
+  type PoolOptions,
+} from 'mysql2/promise';
 import pg, { type PoolConfig } from 'pg';
 import { mariadbServer, startMariadb, type RunningMariadb } from '#support/servers/mariadb.js';
 import {
@@ -514,6 +519,24 @@ mariadbServer.describe('set-ups of MySQL and MariaDB', () => {
     if (given !== made) await (given as MariadbPool | CallbackPool).end();
     if (typeof result === 'string') expect(found).toBe(result);
     else expect(found).toMatch(result);
+  });
+
+  it('do not draw the storage into a transaction that the host keeps in its own async context', async () => {
+    const pool = mariadbPool(mariadb.uri);
+    const transactions = new AsyncLocalStorage<MariadbConnection>();
+    const functions: HostFunctions = {
+      ...mariadbFunctions(pool),
+      query: async (text, values) => (await (transactions.getStore() ?? pool).query(text, values))[0],
+    };
+    const { storage } = await mysqlStorage({ ...functions, prefix: 'als_' }).open('app');
+    const connection = await pool.getConnection();
+    await connection.beginTransaction();
+    await transactions.run(connection, () => expectToWork(storage));
+    await connection.rollback();
+    connection.release();
+    expect(await storage.logoutsOf(['s'])).toMatchObject([{ outcome: 'delivered' }]);
+    await storage.close();
+    await pool.end();
   });
 
   it('are warned of when the last commits may be lost', async () => {

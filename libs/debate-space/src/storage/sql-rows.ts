@@ -57,7 +57,7 @@ export const jobOf = (row: Row): Job => ({
   uncertain: textOr(row.uncertain_mark) ?? (flag(row.uncertain) ? '' : undefined),
   dueAt: numberOr(row.due_at),
   since: Number(row.since),
-  endedAt: numberOr(row.ended_at),
+  settledAt: numberOr(row.ended_at),
 });
 
 export const referenceOf = (row: Row): Reference => ({

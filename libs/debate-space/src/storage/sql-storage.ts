@@ -279,7 +279,7 @@ export class SqlStorage implements Storage {
     return this.#setHeld(claims, `due_at = ${this.#now}, token = NULL`, []);
   }
 
-  retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
+  postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
     const set = `due_at = ${this.#now} + ?, token = NULL, ${PROGRESS}`;
     return this.#setHeld([claim], set, [delayMs, ...valuesOf(progress)]);
   }
@@ -671,7 +671,7 @@ export class SqlStorage implements Storage {
     }));
   }
 
-  async postpone({ id, token }: DueSession, liveMs: number): Promise<void> {
+  async postponeSession({ id, token }: DueSession, liveMs: number): Promise<void> {
     const set = `due_at = ${this.#now} + ?, token = NULL`;
     const text = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? AND token = ?`;
     await this.#query(text, [liveMs, this.#id(id), token]);

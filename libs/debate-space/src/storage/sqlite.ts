@@ -63,8 +63,8 @@ export interface Answer {
 const CALL_TIMEOUT_MS = 5_000;
 /** How long the thread may take to start, and to open and to close the file, in milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;
-/** How long the exit of the process waits for a commit, in milliseconds. */
-const EXIT_TIMEOUT_MS = 1_000;
+/** How long the exit of the process waits for a commit, in milliseconds: longer than a statement waits for another process. */
+const EXIT_TIMEOUT_MS = 5_000;
 
 async function open(options: SqliteStorageOptions, application: string): Promise<OpenStorage> {
   const file = prepareFile((options as Partial<SqliteStorageOptions> | undefined)?.path);

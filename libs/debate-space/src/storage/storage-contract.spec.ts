@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tableStorages, type TableStorage } from '#support/storages/table-storages.js';
+import { sqliteInThisThread, tableStorages, type TableStorage } from '#support/storages/table-storages.js';
 import { StorageError } from '../errors.js';
 import { erasureId, referenceKey } from './rules.js';
 import {
@@ -71,7 +71,7 @@ const subjectsOf = (jobs: readonly { readonly subject: string }[]): string[] =>
   jobs.map(({ subject }) => subject).sort();
 const session = (id: string, subject = 'ada'): LiveSession => ({ id, subject, sealed: `sealed ${id}` });
 
-/** Claims as the runner does, until something is due. */
+/** Claims as a lane does, until something is due. */
 async function claimNext(storage: Storage, kind: JobKind, leaseMs?: number): Promise<readonly Claim[]> {
   for (;;) {
     const { claims, nextMs } = await storage.claim(kind, 10, leaseMs);
@@ -108,7 +108,7 @@ async function cancelAll(storage: Storage, reference: string): Promise<readonly 
   return finished;
 }
 
-for (const kept of tableStorages)
+for (const kept of [...tableStorages, sqliteInThisThread])
   kept.describe(`the storage in ${kept.name}`, () => {
     contract(kept);
   });
@@ -169,7 +169,7 @@ function contract(kept: TableStorage): void {
       uncertain: undefined,
     });
     expect(claim.ageMs).toBeGreaterThanOrEqual(0);
-    expect(claim.endedAt ?? claim.outcome ?? claim.reference).toBeUndefined();
+    expect(claim.settledAt ?? claim.outcome ?? claim.reference).toBeUndefined();
     await storage.finishLogout(claim, 1);
     await storage.addLogouts([logout]);
     expect(await storage.claim('logout', 10)).toEqual({ claims: [], nextMs: undefined });
@@ -217,13 +217,13 @@ function contract(kept: TableStorage): void {
     await storage.addLogouts([newLogout()]);
     const lost = await claimOne(storage, 'logout', 1);
     const claim = await claimOne(await again(), 'logout', LONG_MS);
-    await storage.retry(lost, 0, FAILED);
+    await storage.postpone(lost, 0, FAILED);
     await storage.park(lost, 'a hint', FAILED);
     await storage.giveBack([lost]);
     await expectNothingDue('logout');
     expect(await storage.listLogouts('waiting', 10)).toMatchObject([{ attempts: 0 }]);
     await storage.finishLogout(lost, 1);
-    await storage.retry(claim, 0, FAILED);
+    await storage.postpone(claim, 0, FAILED);
     expect(await storage.counts('logout')).toMatchObject({ waiting: 0, parked: 0 });
   });
 
@@ -231,10 +231,10 @@ function contract(kept: TableStorage): void {
     await storage.addLogouts([newLogout()]);
     await storage.giveBack([await claimOne(storage, 'logout')]);
     const claim = await claimOne(storage, 'logout');
-    await storage.retry(claim, LONG_MS, FAILED);
+    await storage.postpone(claim, LONG_MS, FAILED);
     await expectNothingDue('logout');
     await storage.addLogouts([newLogout('bob')]);
-    await storage.retry(await claimOne(storage, 'logout'), 0, FAILED);
+    await storage.postpone(await claimOne(storage, 'logout'), 0, FAILED);
     expect(await claimOne(storage, 'logout')).toMatchObject({ subject: 'bob', ...FAILED });
   });
 
@@ -251,7 +251,7 @@ function contract(kept: TableStorage): void {
     const parked = await storage.listLogouts('parked', 10);
     expect(parked.map(({ id }) => id)).toEqual([one, other]);
     expect(parked[0]).toMatchObject({ state: 'parked', hint: 'a hint about ada', ...FAILED });
-    expect([typeof parked[0]?.endedAt, parked[0]?.dueAt]).toEqual(['number', undefined]);
+    expect([typeof parked[0]?.settledAt, parked[0]?.dueAt]).toEqual(['number', undefined]);
     expect([await storage.retryLogout(one), await storage.retryLogout('another')]).toEqual([true, false]);
     const claim = await claimOne(storage, 'logout');
     expect(claim).toMatchObject({ id: one, state: 'waiting', hint: undefined, ...UNTRIED });
@@ -444,7 +444,7 @@ function contract(kept: TableStorage): void {
     const claims = await claimNext(storage, 'erasure');
     for (const claim of lost) expect(await storage.markSending(claim, 'sent')).toBe(false);
     for (const claim of claims)
-      if (claim.subject === 'ada') await storage.retry(claim, LONG_MS, FAILED);
+      if (claim.subject === 'ada') await storage.postpone(claim, LONG_MS, FAILED);
       else await storage.park(claim, 'a hint', { ...FAILED, uncertain: 'sent' });
     const retrying = { subject: 'ada', failures: 2, cause: '503' };
     expect(await storage.reference('r')).toMatchObject({ parked: 2, retrying, finishedAt: undefined });
@@ -454,7 +454,7 @@ function contract(kept: TableStorage): void {
     expect(retried).toBe(2);
     const due = await claimNext(storage, 'erasure');
     expect(subjectsOf(due)).toEqual(['bob', 'carol']);
-    expect(due[0]).toMatchObject({ failures: 0, hint: undefined, endedAt: undefined, uncertain: 'sent' });
+    expect(due[0]).toMatchObject({ failures: 0, hint: undefined, settledAt: undefined, uncertain: 'sent' });
   });
 
   it('removes what was not sent of a canceled list in steps, and keeps what is uncertain', async () => {
@@ -474,7 +474,7 @@ function contract(kept: TableStorage): void {
     expect(await finish(unsent)).toEqual(NOT_NEW);
     const canceled = { subject: parked.subject, outcome: 'canceled', sealed: '', uncertain: 'sent' };
     expect((await storage.receipts('r', 10)).map(({ job }) => job)).toMatchObject([canceled]);
-    await storage.retry(sent, 0, { ...FAILED, uncertain: 'sent' });
+    await storage.postpone(sent, 0, { ...FAILED, uncertain: 'sent' });
     const again = await claimOne(storage, 'erasure');
     expect(await storage.markSending(again, 'sent')).toBe(true);
     const { finished } = await finish(again, 'not-found');
@@ -611,12 +611,12 @@ function contract(kept: TableStorage): void {
     );
     if (!due || !next) throw new Error('it is due');
     expect(next.token).not.toBe(due.token);
-    await storage.postpone(due, 0); // its lease is lost
+    await storage.postponeSession(due, 0); // its lease is lost
     expect(await storage.dueSessions(10)).toEqual([]);
-    await storage.postpone(next, 0);
+    await storage.postponeSession(next, 0);
     expect(await storage.dueSessions(10)).toMatchObject([{ id: 'early' }]);
     await storage.registerSession(session('early'), 3_000, LONG_MS);
-    await storage.postpone(next, 0); // somebody has registered it since
+    await storage.postponeSession(next, 0); // somebody has registered it since
     expect(await storage.dueSessions(10)).toEqual([]);
   });
 
@@ -627,12 +627,12 @@ function contract(kept: TableStorage): void {
       ({ length }) => length > 0,
     );
     if (!due) throw new Error('it is due');
-    await storage.postpone(due, LONG_MS + 0.3);
+    await storage.postponeSession(due, LONG_MS + 0.3);
     expect(await storage.dueSessions(10)).toEqual([]);
     await storage.addLogouts([newLogout()]);
     const [claim] = (await storage.claim('logout', 1, LONG_MS + 0.3)).claims;
     if (!claim) throw new Error('it is due');
-    await storage.retry(claim, LONG_MS + 0.3, claim);
+    await storage.postpone(claim, LONG_MS + 0.3, claim);
     await storage.pause('logout', LONG_MS + 0.3);
     expect(await storage.claim('logout', 1)).toMatchObject({ claims: [] });
   });

@@ -14,7 +14,7 @@ import type { ErasureMode } from '../events.js';
 
 export type JobKind = 'logout' | 'erasure';
 
-/** How long a claimed job belongs to its process, in milliseconds. The runner renews it. */
+/** How long a claimed job belongs to its process, in milliseconds. The lane renews it. */
 export const LEASE_MS = 30_000;
 /** A stored pause that ends later than this is not believed: no process writes it. In milliseconds. */
 export const MAX_PAUSE_MS = 3_600_000;
@@ -72,8 +72,8 @@ export interface Job extends Progress {
   readonly dueAt: number | undefined;
   /** When it was added or retried. */
   readonly since: number;
-  /** When it was parked, or ended. */
-  readonly endedAt: number | undefined;
+  /** When it was parked or ended: the column `ended_at`. */
+  readonly settledAt: number | undefined;
   readonly outcome: LogoutOutcome | ErasureOutcome | undefined;
   /** Of a parked job: the most likely fix. */
   readonly hint: string | undefined;
@@ -98,7 +98,7 @@ export interface Claims {
   readonly nextMs: number | undefined;
 }
 
-/** How many rows are counted: one more stands for more than this. */
+/** Counting stops here: a count of `MAX_COUNTED + 1` means more than `MAX_COUNTED`. */
 export const MAX_COUNTED = 10_000;
 
 /** Of logouts, and of the references of erasures, at most {@link MAX_COUNTED} + 1 are counted, and searched for the oldest. */
@@ -263,7 +263,8 @@ export interface Storage extends ErasureRequests {
   renew(claims: readonly Claim[], leaseMs?: number): Promise<void>;
   /** Makes them due immediately. */
   giveBack(claims: readonly Claim[]): Promise<void>;
-  retry(claim: Claim, delayMs: number, progress: Progress): Promise<void>;
+  /** Makes a claimed job due later. */
+  postpone(claim: Claim, delayMs: number, progress: Progress): Promise<void>;
   /** Not due until somebody retries it. */
   park(claim: Claim, hint: string, progress: Progress): Promise<void>;
   /** Nothing of this kind is claimed for `ms`, by no process; never shortens a pause. @param ms at most an hour */
@@ -343,7 +344,7 @@ export interface Storage extends ErasureRequests {
   /** Sessions to look for, each for one process until its lease ends. */
   dueSessions(limit: number, leaseMs?: number): Promise<readonly DueSession[]>;
   /** The host's store still has the session: a sweep looks for it again in `liveMs`. */
-  postpone(session: DueSession, liveMs: number): Promise<void>;
+  postponeSession(session: DueSession, liveMs: number): Promise<void>;
 
   // ---- rate limit
 
