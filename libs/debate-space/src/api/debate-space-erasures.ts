@@ -23,7 +23,7 @@ import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '..
 import { finishedEvent } from '../erasure/erasure-status.js';
 import type { UsersApi } from '../service/calls/users-api.js';
 
-/** Many users to be erased under one reference. */
+/** Many users to be erased under one reference. Each other field of an `ErasureRequest` is one of this, too. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
   /** The name of this erasure, by which it is requested again; see `ErasureRequest`. */
   readonly reference: string;
