@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { once } from 'node:events';
 import { RedisStore } from 'connect-redis';
 import type { Request } from 'express';
-import session, { type SessionData, type Store } from 'express-session';
+import session, { type Store } from 'express-session';
 import { logInTo } from '#support/browser/browser.js';
-import { Latch } from '#support/latch.js';
 import { postgresServer, startPostgres, type RunningPostgres } from '#support/servers/postgres.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from '#support/servers/redis.js';
 import { scenario } from '#support/hosts/scenario.js';
@@ -181,87 +179,5 @@ describe('a store whose methods take no arguments by their length, and that call
     await jobs[job](store, await onlySid(store));
     expect(await browser.get('/whoami')).toBe('nobody');
     expect(await scene.logouts()).toEqual(['alice']);
-  });
-});
-
-/** From some time on it does not answer any read. */
-class Unreadable extends session.MemoryStore {
-  answers = true;
-
-  override get(sid: string, callback: (error: unknown, data?: SessionData | null) => void): void {
-    if (this.answers) super.get(sid, callback);
-  }
-}
-
-describe('a store that does not answer any read', () => {
-  it('has sessions reported that are destroyed, for whom their requests knew', async () => {
-    const store = new Unreadable();
-    const [in_, goOn] = [new Latch(2), new Latch()];
-    const act: Act = async (request) => {
-      in_.open();
-      await goOn.passed;
-      await destroySession(request);
-    };
-    const host = await scene.start({ store, act });
-    const browsers = [await logInTo(host, 'alice'), await logInTo(host, 'bob')];
-    const leaving = browsers.map((browser) => browser.post('/act'));
-    await in_.passed;
-    store.answers = false;
-    goOn.open();
-    await Promise.all(leaving);
-    await scene.service.received.waitFor('logout', { count: 2, timeoutMs: 20_000 });
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
-  });
-
-  it('has no session reported that its request renews', async () => {
-    const store = new Unreadable();
-    const act: Act = async (request) => {
-      store.answers = false;
-      await called((done) => request.session.regenerate(done));
-      request.session.user = { uid: 'alice' };
-    };
-    const browser = await logInTo(await scene.start({ store, act }), 'alice');
-    await browser.post('/act');
-    expect(await scene.logouts()).toEqual([]);
-  });
-
-  it('has a session reported that is destroyed after the client has gone', async () => {
-    const store = new Unreadable();
-    const [inHandler, destroyed] = [new Latch(), new Latch()];
-    const act: Act = async (request, response) => {
-      const closed = once(response, 'close');
-      inHandler.open();
-      await closed;
-      store.answers = false;
-      await destroySession(request);
-      destroyed.open();
-    };
-    const browser = await logInTo(await scene.start({ store, act }), 'alice');
-    const leaving = new AbortController();
-    const left = browser.fetch('/act', { method: 'POST', signal: leaving.signal }).catch(() => undefined);
-    await inHandler.passed;
-    leaving.abort();
-    await Promise.all([left, destroyed.passed]);
-    expect(await scene.logouts()).toEqual(['alice']);
-  });
-
-  it('has a session reported that is destroyed, when the app closes', async () => {
-    const store = new Unreadable();
-    const act: Act = async (request) => {
-      store.answers = false;
-      await destroySession(request);
-    };
-    const browser = await logInTo(await scene.start({ store, act }), 'alice');
-    await browser.post('/act');
-    expect(await scene.logouts()).toEqual(['alice']);
-  });
-
-  it('does what a job calls', async () => {
-    const store = new Unreadable();
-    await logInTo(await scene.start({ store }, { session: { store } }), 'alice');
-    const sid = await onlySid(store);
-    store.answers = false;
-    await jobs.destroy(store, sid);
-    expect(await onlySid(store)).toBe('');
   });
 });

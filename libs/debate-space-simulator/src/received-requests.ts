@@ -16,7 +16,7 @@ export interface ReceivedRequest {
   readonly at: number;
   /** The status answered; absent when the connection ended without one. */
   readonly status?: number;
-  /** Whether the service performed the operation. A fault may still have spoilt the answer. */
+  /** Whether the service performed the operation. A simulated failure may still have spoilt the answer. */
   readonly accepted: boolean;
   /** Why it was not done. */
   readonly reason?: string;

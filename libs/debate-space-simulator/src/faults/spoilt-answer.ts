@@ -12,7 +12,7 @@ export interface Substitute {
   readonly answer: Answer;
 }
 
-/** The substitute a fault prescribes; undefined for the kinds that only disturb the real answer. */
+/** The answer in place of the real one; undefined for the kinds that only disturb the real one. */
 export function substituteAnswer(fault: Fault): Substitute | undefined {
   switch (fault.kind) {
     case 'status': {
@@ -50,7 +50,7 @@ function answerWith(
 /** In how many pieces a slow body drips. */
 const PIECES = 8;
 
-/** Sends an answer, in the way the fault has it. Returns early when the client goes away. */
+/** Sends an answer, or fails as simulated. Returns early when the client goes away. */
 export async function sendAnswer(response: ServerResponse, answer: Answer, fault?: Fault): Promise<void> {
   // Writing to a response whose connection is gone raises an error nobody waits for.
   if (response.destroyed) return;

@@ -22,7 +22,7 @@ interface Outcome {
   readonly reason?: string;
 }
 
-/** Reads the request, lets a fault meet it, performs the operation, records the outcome, answers. */
+/** Reads the request, performs the operation or simulates a failure, records the outcome, and answers. */
 export function contractRoute(
   operation: Operation,
   perform: Perform,

@@ -209,6 +209,11 @@ export function losesSession(sid: string, scope: RequestScope): boolean {
   return shows !== undefined && !shown(after, shows);
 }
 
+/** Whether the answer of a request has given its browser the cookie of this session, as those of rolling sessions do. */
+export function setsSession(sid: string, { res }: RequestScope): boolean {
+  return res.headersSent && cookieChangesOf(res).setCookies.some((header) => header.includes(sid));
+}
+
 function beforeAndAfter(
   { raw, native }: RequestScope,
   changes: CookieChanges,

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket, type AddressInfo } from 'node:net';
 import { Containment } from '../async/containment.js';
 import { PendingTasks } from './context.js';
-import { CookieSessions } from './cookie-sessions.js';
+import { CookieSessions, onHead } from './cookie-sessions.js';
 import type { SetupWarning } from './session-end.js';
 import { SetupWarnings } from './setup-warnings.js';
 
@@ -115,6 +116,15 @@ describe('an answer', () => {
     expect(host.reported).toEqual(['alice destroyed']);
   });
 
+  it('reports nobody when another cookie of that answer, such as its signature, is not the one that was set', async () => {
+    await host.exchange({ set: ['session=alice-1; Path=/', 'session.sig=good; Path=/'] });
+    host.isForgotten = true;
+    await host.exchange({ cookie: 'session=alice-1; session.sig=forged', set: LOGOUT });
+    expect(host.reported).toEqual([]);
+    await host.exchange({ cookie: 'session=alice-1; session.sig=good', set: LOGOUT });
+    expect(host.reported).toEqual(['alice destroyed']);
+  });
+
   it('of a request without the cookie reports nothing', async () => {
     await host.exchange({ set: LOGOUT });
     expect(host.reported).toEqual([]);
@@ -130,4 +140,76 @@ it('a cookie whose function returns what cannot be a uid is one warning that nam
   ]);
   expect(host.warnings[0]?.message).toContain('is the text of a missing value');
   expect(host.warnings[0]?.message).toContain('(session keys: session)');
+});
+
+it.each([
+  { what: 'none of them', knownAt: -1, codes: ['cookie-without-uid'] },
+  { what: 'one of them', knownAt: 20, codes: [] },
+])(
+  'a hundred values of a cookie, of which its function finds a user in $what',
+  async ({ knownAt, codes }) => {
+    for (let n = 0; n < 130; n += 1) {
+      host.isForgotten = n !== knownAt;
+      await host.exchange({ set: `session=user-${n}; Path=/` });
+    }
+    expect(host.warnings.map(({ code }) => code)).toEqual(codes);
+  },
+);
+
+type Answer = (response: ServerResponse) => unknown;
+const writeHead = (response: ServerResponse, ...args: unknown[]): unknown =>
+  Reflect.apply(response.writeHead.bind(response), undefined, args);
+
+/** How a host may write the head of its answer, with two cookies. */
+const answers: { name: string; answer: Answer; cookies?: string[] }[] = [
+  { name: 'by setHeader', answer: (response) => response.setHeader('Set-Cookie', ['a=1', 'b=2']) },
+  {
+    name: 'by appendHeader',
+    answer: (response) => response.appendHeader('Set-Cookie', 'a=1').appendHeader('Set-Cookie', 'b=2'),
+  },
+  { name: 'by an object', answer: (response) => writeHead(response, 200, { 'Set-Cookie': ['a=1', 'b=2'] }) },
+  {
+    name: 'by names and values in turn',
+    answer: (response) => writeHead(response, 200, ['Set-Cookie', 'a=1', 'set-cookie', 'b=2']),
+  },
+  {
+    name: 'after a status message',
+    answer: (response) => writeHead(response, 200, 'Fine', { 'set-cookie': ['a=1', 'b=2'] }),
+  },
+  {
+    name: 'after no status message',
+    answer: (response) => writeHead(response, 200, undefined, { 'set-cookie': ['a=1', 'b=2'] }),
+  },
+  {
+    name: 'by both ways',
+    answer: (response) =>
+      writeHead(response.setHeader('X-Other', '1'), 200, { 'set-cookie': ['a=1', 'b=2'] }),
+  },
+  { name: 'not at all', answer: (response) => writeHead(response, 204), cookies: [] },
+];
+
+async function answerOf(answer: Answer, watch: (response: ServerResponse) => void): Promise<unknown[]> {
+  const server = createServer((_, response) => {
+    watch(response);
+    answer(response);
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const headers = [...response.headers].filter(([name]) => name !== 'date');
+  server.closeAllConnections();
+  server.close();
+  return [response.status, response.statusText, headers];
+}
+
+describe('the cookies of a response', () => {
+  it.each(answers)('are reported when they are set $name, and the head stays unchanged', async (row) => {
+    const { answer, cookies = ['a=1', 'b=2'] } = row;
+    const told: (readonly string[])[] = [];
+    const watched = await answerOf(answer, (response) => {
+      onHead(response, new Containment(() => undefined), ({ setCookies }) => told.push(setCookies));
+    });
+    expect(told).toEqual([cookies]);
+    expect(watched).toEqual(await answerOf(answer, () => undefined));
+  });
 });

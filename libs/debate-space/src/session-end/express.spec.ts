@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import express from 'express';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeAnswer } from './answer-gate.js';
 import { watchExpress, type ExpressApp } from './express.js';
 import { WatchedApp } from './watched-app.js';
 
@@ -77,6 +81,35 @@ describe('the session store', () => {
     handled(other);
     expect([one, other].map(isWatched)).toEqual([true, true]);
   });
+});
+
+it('the end of an answer that the host has wrapped before Express has a gate in front of the wrapper', async () => {
+  const app = express();
+  const watched = new WatchedApp({ onSessionEnd: () => undefined });
+  watchExpress(app as unknown as ExpressApp, watched);
+  let answered = '';
+  app.use((_, response) => {
+    const answering = async (): Promise<void> => {
+      await new Promise(setImmediate);
+      answered += 'recorded ';
+    };
+    beforeAnswer(response, { containment: watched.containment, timeoutMs: 10_000, answering });
+    response.end('bye');
+  });
+  const server = createServer((request, response) => {
+    const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
+    response.end = (...args: unknown[]) => {
+      answered += 'ended';
+      return end(...args);
+    };
+    app(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('bye');
+  server.closeAllConnections();
+  server.close();
+  expect(answered).toBe('recorded ended');
 });
 
 it('an Express host whose requests throw when their session store is read answers as without the library', () => {

@@ -6,6 +6,7 @@ import {
   losesSession,
   proofIn,
   REMEMBERED,
+  setsSession,
   type CookieScope,
 } from './browser-cookies.js';
 import type { WatchContext } from './context.js';
@@ -106,6 +107,7 @@ export class KnownSessions {
         if (this.#reader.readsRequest && others.length === 0) this.#remembered.delete(sid);
       } else if (scope.sessionID !== sid && this.#userNow(scope) === uid) this.#ends.left(sid, uid);
       else if (losesSession(sid, scope)) this.#abandoned(sid, uid);
+      else if (this.#ends.concerns(sid, uid) && setsSession(sid, scope)) this.#ends.returned(sid, uid, scope);
     } catch (error) {
       this.#context.containment.report('response close', error);
     }

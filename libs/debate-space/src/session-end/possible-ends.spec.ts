@@ -13,11 +13,14 @@ class Store {
   readonly rows = new Map<string, Row>();
   readonly calls: string[] = [];
   fails = false;
+  /** Whether it never answers a read. */
+  isMute = false;
 
   constructor(readonly isAsync = false) {}
 
   get(sid: string, done: Callback): void {
     this.calls.push(`get ${sid}`);
+    if (this.isMute) return;
     const answer = (): void => {
       done(null, this.rows.get(sid));
     };
@@ -28,9 +31,11 @@ class Store {
     this.calls.push(`set ${sid}`);
     this.#answer(done, () => (this.fails ? undefined : this.rows.set(sid, { ...session })));
   }
-  destroy(sid: string, done?: Callback): void {
-    this.calls.push(`destroy ${sid}`);
-    this.#answer(done, () => (this.fails ? undefined : this.rows.delete(sid)));
+  destroy(sid: string | string[], done?: Callback): void {
+    this.calls.push(`destroy ${String(sid)}`);
+    this.#answer(done, () => {
+      for (const each of this.fails ? [] : [sid].flat()) if (each !== 'kept') this.rows.delete(each);
+    });
   }
   touch(_sid: string, _session: Row, done?: Callback): void {
     this.#answer(done, () => undefined);
@@ -40,6 +45,10 @@ class Store {
     this.#answer(done, () => {
       this.rows.clear();
     });
+  }
+  /** As that of express-session, up to the new session. */
+  regenerate({ sessionID = '' }: { sessionID?: string }, done: Callback): void {
+    this.destroy(sessionID, done);
   }
   all(done: Callback): void {
     this.#answer(done, () => Object.fromEntries(this.rows));
@@ -151,11 +160,12 @@ function destroyOwn({ native }: Request): void {
   store.destroy(sessionID, () => undefined);
 }
 
-/** As express-session's `regenerate` and a login do. */
-function regenerate({ native }: Request, sid: string, uid?: string): void {
+/** As a `regenerate` and a login do: by express-session, if it is known whose the call is. */
+function regenerate({ native }: Request, sid: string, uid?: string, isKnown = false): void {
   const session = { ...userOf(uid), req: native };
   const { sessionID = '' } = native;
-  store.destroy(sessionID, () => undefined);
+  if (isKnown) store.regenerate(native, () => undefined);
+  else store.destroy(sessionID, () => undefined);
   Object.assign(native, { sessionID: sid, session });
   store.set(sid, session, () => undefined);
 }
@@ -267,7 +277,25 @@ describe('a request that ends its own session', () => {
   });
 });
 
+it('a session whose user its request knows only later ends for that user', async () => {
+  await app.close();
+  start({ uid: (_session, caller) => (caller as { user?: string } | undefined)?.user });
+  const logout = request('s1');
+  Object.assign(logout.native, { user: 'alice' }); // as a guard does, after the session was loaded
+  destroyOwn(logout);
+  expect(await logout.answer()).toEqual(['alice destroyed']);
+});
+
 describe('a session that other requests own', () => {
+  it('has ended at the answer of the second one that destroys it, while the first one is open', async () => {
+    const [open, logout] = [request('s1', 'alice'), request('s1', 'alice')];
+    destroyOwn(open);
+    store.destroy('s1', () => undefined); // @fastify/session lets go of it after the call
+    Reflect.deleteProperty(logout.native, 'session');
+    expect(await logout.answer()).toEqual(['alice destroyed']);
+    await open.answer();
+  });
+
   it('has ended at the answer of the one that let go of it, while another is open', async () => {
     const [logout, page] = [request('s1', 'alice'), request('s1', 'alice')];
     destroyOwn(logout);
@@ -306,7 +334,26 @@ describe('a session that other requests own', () => {
     expect(ends).toEqual([]);
   });
 
+  const returns = [true, false].flatMap((isKnown) => [
+    { isKnown, isSavedBack: false, reported: ['alice destroyed'] },
+    { isKnown, isSavedBack: true, reported: [] },
+  ]);
+  it.each(returns)(
+    'is judged by the store when one continues, and a later answer sets the old cookie again (the caller is known: $isKnown, saved back: $isSavedBack)',
+    async ({ isKnown, isSavedBack, reported }) => {
+      const [renewing, page] = [request('s1', 'alice'), request('s1', 'alice')];
+      regenerate(renewing, 's2', 'alice', isKnown);
+      const answers = [renewing.answer()];
+      if (isSavedBack) store.set('s1', page.session);
+      page.response.headers['set-cookie'] = 'sid=s%3As1.c2ln; Path=/';
+      await Promise.all([...answers, page.answer()]);
+      expect(ends).toEqual(reported);
+    },
+  );
+
   it('has ended by a job after the grace period, though its owners stay open', async () => {
+    await app.close();
+    start({ graceMs: 60_000 });
     request('s1', 'alice');
     store.destroy('s1');
     await judged();
@@ -330,6 +377,14 @@ describe('a session that no request owns', () => {
   it('has ended when the store has done it', async () => {
     store.rows.set('s1', userOf('alice'));
     store.destroy('s1');
+    await judged();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('ends by a call for several sessions as far as the store no longer has them', async () => {
+    store.rows.set('s1', userOf('alice'));
+    store.rows.set('kept', userOf('bob'));
+    store.destroy(['s1', 'kept'], () => undefined);
     await judged();
     expect(ends).toEqual(['alice destroyed']);
   });
@@ -364,11 +419,67 @@ describe('a session that no request owns', () => {
     expect(ends).toEqual(['alice abandoned']);
   });
 
+  it.each([
+    { clearsAt: '/', reported: [] },
+    { clearsAt: '/app', reported: ['alice abandoned'] },
+  ])(
+    'of a cookie at /app is reported as $reported when a request without a session clears one at $clearsAt',
+    async ({ clearsAt, reported }) => {
+      const cookie = 'sid=s%3As1.c2ln';
+      const page = request(undefined, undefined, cookie);
+      const session = { cookie: { path: '/app' }, user: 'alice', req: page.native };
+      store.rows.set('s1', session);
+      Object.assign(page.native, { sessionID: 's1', session });
+      app.loadedBefore(store, page.scope);
+      await page.answer();
+      const other = request(undefined, undefined, cookie);
+      other.response.headers['set-cookie'] = `sid=; Max-Age=0; Path=${clearsAt}`;
+      await other.answer();
+      expect(ends).toEqual(reported);
+    },
+  );
+
   it('has not ended when a request without a session gives the browser another one of the same user', async () => {
     for (const sid of ['s1', 's2']) await request(sid, 'alice', `sid=s%3A${sid}.c2ln`).answer();
     const page = request(undefined, undefined, 'sid=s%3As1.c2ln');
     page.response.headers['set-cookie'] = 'sid=s%3As2.c2ln; Path=/';
     await page.answer();
+    expect(ends).toEqual([]);
+  });
+
+  it.each(['sid=s%3As1.AAAA', 'lang=s%3As1.c2ln', 'sid=s1'])(
+    'has not ended when a request without a session clears the cookie %s, which has not loaded it',
+    async (forged) => {
+      await request('s1', 'alice', 'sid=s%3As1.c2ln').answer();
+      const stranger = request(undefined, undefined, forged);
+      const clears = ['sid', 'lang'].map((name) => `${name}=; Max-Age=0; Path=/`);
+      stranger.response.headers['set-cookie'] = clears;
+      await stranger.answer();
+      expect(ends).toEqual([]);
+    },
+  );
+
+  it('ends for the user whom the store has, not for the one whom this process remembers', async () => {
+    await request('s1', 'alice').answer();
+    store.rows.set('s1', userOf()); // another instance has logged alice out
+    const login = request('s1');
+    login.session.user = 'bob';
+    store.set('s1', login.session);
+    await login.answer();
+    expect(ends).toEqual([]);
+    store.rows.set('s1', userOf('carol')); // another instance has reported bob
+    store.destroy('s1');
+    await judged();
+    expect(ends).toEqual(['carol destroyed']);
+  });
+
+  it('was left when its browser returns with the other one of two that one login form has made', async () => {
+    const clicks = [1, 2].map(() => request('guest', undefined, 'sid=s%3Aguest.c2ln'));
+    for (const [n, click] of clicks.entries()) regenerate(click, `s${n}`, 'alice');
+    for (const click of clicks) await click.answer();
+    await request('s1', 'alice', 'sid=s%3As1.c2ln').answer();
+    store.destroy('s0');
+    await judged();
     expect(ends).toEqual([]);
   });
 
@@ -446,6 +557,40 @@ describe('with an asynchronous store', () => {
   });
 });
 
+describe('with a store that answers no read any more', () => {
+  beforeEach(async () => {
+    await app.close();
+    store = new Store(true);
+    start();
+  });
+
+  it('an end of which a request knows the user is reported', async () => {
+    const logout = request('s1', 'alice');
+    store.isMute = true;
+    destroyOwn(logout);
+    await judged();
+    expect(await logout.answer()).toEqual(['alice destroyed']);
+  });
+
+  it('a renewal is not reported, nor is the app kept from closing', async () => {
+    const login = request('s1', 'alice');
+    store.isMute = true;
+    regenerate(login, 's2', 'alice');
+    await login.answer();
+    await app.close();
+    expect(ends).toEqual([]);
+  });
+
+  it('a call of a job reaches the store after `answerTimeoutMs`', async () => {
+    store.rows.set('s1', userOf('alice'));
+    store.isMute = true;
+    await new Promise((resolve) => {
+      store.destroy('s1', resolve);
+    });
+    expect(store.rows.size).toBe(0);
+  });
+});
+
 describe('those who keep the live sessions', () => {
   let kept: string[];
   beforeEach(async () => {
@@ -494,5 +639,14 @@ describe('those who keep the live sessions', () => {
     Object.assign(late.native, { sessionID: 's1', session: userOf('alice') });
     app.loadedBefore(store, late.scope);
     expect(kept).toHaveLength(heard);
+  });
+
+  it('do not hear of a touch by a request that was open when another one cleared the cookie', async () => {
+    const [logout, page] = [1, 2].map(() => request('s1', 'alice', 'sid=s%3As1.c2ln')) as [Request, Request];
+    logout.response.headers['set-cookie'] = 'sid=; Max-Age=0; Path=/';
+    await logout.answer();
+    const heard = kept.length;
+    store.touch('s1', page.session);
+    expect([ends, kept.length]).toEqual([['alice abandoned'], heard]);
   });
 });

@@ -2,14 +2,14 @@ import type { SessionEndReason } from '../events.js';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { beforeAnswer } from './answer-gate.js';
-import { REMEMBERED } from './browser-cookies.js';
+import { REMEMBERED, setsSession } from './browser-cookies.js';
 import type { MaybePromise } from '../async/promises.js';
 import { SLICE, type WatchContext } from './context.js';
 import { mayNeverClose, RequestScope } from './request-scope.js';
 import type { SessionRecord } from './session-end.js';
 import type { SessionReader } from './session-reader.js';
 import { hasExpired } from './session-user.js';
-import type { ObservedCall } from './store-calls.js';
+import { ObservedCall } from './store-calls.js';
 import { verdictOn, type Shown } from './verdict.js';
 
 export interface PossibleEnd {
@@ -44,6 +44,13 @@ interface Ownership {
   readonly isLate: boolean;
 }
 
+interface Ended {
+  /** On the counter of requests. */
+  readonly moment: number;
+  /** Whether its user continued with another session. */
+  readonly isContinued: boolean;
+}
+
 /** A store that has not called back after this time is read instead. */
 const CALL_TIMEOUT_MS = 25_000;
 /** When a store that neither calls back nor returns a promise is read, in milliseconds after the time before. */
@@ -60,8 +67,8 @@ export class PossibleEnds {
   readonly #open = new Map<string, OpenEnd>();
   /** Ends of sessions that no request owned, until their turn. */
   readonly #unowned: PossibleEnd[] = [];
-  /** The moment of each end, on the counter of requests. A row that is removed later is no second end. */
-  readonly #ended = new LRUCache<string, number>(REMEMBERED);
+  /** A row that is removed later is no second end. */
+  readonly #ended = new LRUCache<string, Ended>(REMEMBERED);
 
   constructor(context: WatchContext, reader: SessionReader) {
     this.#context = context;
@@ -87,7 +94,7 @@ export class PossibleEnds {
   lives(sid: string, uid: string, by: RequestScope | undefined): void {
     if (this.#ended.size === 0) return;
     const key = keyOf(sid, uid);
-    if ((this.#ended.get(key) ?? Infinity) < (by?.since ?? Infinity)) this.#ended.delete(key);
+    if ((this.#ended.get(key)?.moment ?? Infinity) < (by?.since ?? Infinity)) this.#ended.delete(key);
   }
 
   /** A request that saves another session than its own is renewing its session, which @fastify/session destroys first. */
@@ -102,9 +109,24 @@ export class PossibleEnds {
   left(sid: string, uid: string, moment = RequestScope.moment()): void {
     const key = keyOf(sid, uid);
     if (this.#open.has(key) || this.#ended.has(key)) return;
-    this.#ended.set(key, moment);
+    this.#ended.set(key, { moment, isContinued: true });
     const { liveSessions, tasks } = this.#context;
     if (liveSessions) void tasks.track(liveSessions.forget(sid, uid)); // a sweep must not find it expired
+  }
+
+  /**
+   * The answer of a request has given its browser the cookie of this session again, after another answer may have replaced it:
+   * without a row in the store, the user is logged out.
+   */
+  returned(sid: string, uid: string, by: RequestScope): void {
+    const key = keyOf(sid, uid);
+    const open = this.#open.get(key);
+    if (open && !open.owners.has(by)) open.owners.set(by, { isSure: false, isLate: false });
+    if (this.#ended.get(key)?.isContinued !== true) return;
+    this.#ended.delete(key);
+    const call = new ObservedCall();
+    call.settle('done');
+    this.begin({ sid, uid, reason: 'destroyed', call }, { scopes: [by], areSure: false });
   }
 
   /** Must be called before the store is. A later call that would end the same session joins. */
@@ -173,6 +195,9 @@ export class PossibleEnds {
     if (sid === undefined) return;
     if (verdict === 'continued' || (liveSessions && !(await this.#hasUser(sid, uid, true))))
       this.left(sid, uid);
+    const last = [...owners.keys()].toSorted((one, other) => one.closedAt - other.closedAt).at(-1);
+    if (last && last.closedAt < Infinity && last.sessionID === sid && setsSession(sid, last))
+      this.returned(sid, uid, last);
   }
 
   /** An unsure owner has a grace period to let go of the session. If it keeps it, a job made the call. */
@@ -270,7 +295,7 @@ export class PossibleEnds {
     const key = keyOf(sid, uid);
     end.isReported = true;
     this.#open.delete(key);
-    if (sid !== undefined) this.#ended.set(key, RequestScope.moment());
+    if (sid !== undefined) this.#ended.set(key, { moment: RequestScope.moment(), isContinued: false });
     const responses = [...owners.keys()].map(({ res }) => res);
     if (liveSessions && sid !== undefined && reporter.wasReported(uid, responses, at))
       return liveSessions.forget(sid, uid);

@@ -46,6 +46,8 @@ export class RequestScope {
   place: number | undefined;
   /** Resolves when the answer can change nothing any more. */
   answered: Promise<void> | undefined;
+  /** The moment at which its response closed. */
+  closedAt = Infinity;
   /** Whether the client left before the head of the answer, with its cookies, was sent. */
   isAborted = false;
   /** Whether a look at an end has found the request without its session: what comes later, another one has caused. */
@@ -101,6 +103,7 @@ export class RequestScope {
     const closed = (): void => {
       if (this.#isOver) return;
       this.#isOver = true;
+      this.closedAt = RequestScope.moment();
       this.isAborted = !this.res.headersSent;
       for (const session of this.sessions) session.store.released(session);
       if (this.sessions.length === 0) for (const each of this.#unowned) each.closedWithoutSession(this);

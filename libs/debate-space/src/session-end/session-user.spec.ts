@@ -1,5 +1,5 @@
-import { describe, expect, it, jest } from '@jest/globals';
-import { defaultSessionUid, resolvedUid, userIn } from './session-user.js';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { asStored, defaultSessionUid, hasExpired, resolvedUid, userIn } from './session-user.js';
 
 const json = '{"id":7,"email":"ada@post.example"}';
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2ln';
@@ -32,4 +32,34 @@ describe('the uid of a session', () => {
     expect(() => resolvedUid({ then })).toThrow('must not return a promise');
     expect(then).toHaveBeenCalledWith(undefined, expect.any(Function));
   });
+});
+
+describe('a session', () => {
+  const now = Date.UTC(2030, 0);
+  beforeEach(() => void jest.useFakeTimers({ now }));
+  afterEach(() => void jest.useRealTimers());
+
+  it.each([
+    { leftMs: -1, isOver: true },
+    { leftMs: 100, isOver: true }, // a handler that gives it so little means to end it
+    { leftMs: 101, isOver: false },
+  ])('whose cookie expires in $leftMs ms has expired: $isOver', ({ leftMs, isOver }) => {
+    const expires = new Date(now + leftMs);
+    expect(hasExpired({ cookie: { expires } })).toBe(isOver);
+    expect(hasExpired({ cookie: { expires: expires.toISOString() } })).toBe(isOver);
+  });
+
+  it('is read in the form that its user has in the store', () => {
+    const plain = { cookie: {}, user: { uid: 'alice' } };
+    expect(asStored(plain)).toBe(plain);
+    const user = { id: 'row 7', toJSON: () => ({ uid: 'alice' }) };
+    expect(asStored({ ...plain, user })).toEqual(plain);
+  });
+
+  it.each([{}, { cookie: null }, { cookie: { expires: null } }, { cookie: { expires: 'never' } }])(
+    'of %j has not expired',
+    (session) => {
+      expect(hasExpired(session)).toBe(false);
+    },
+  );
 });

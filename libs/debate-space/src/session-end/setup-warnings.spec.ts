@@ -95,3 +95,13 @@ it('a hundred requests with a session of an unknown kind and no store are warned
   for (let n = 0; n < 2; n += 1) warnings.withoutStore({ staffNumber: 7 });
   expect(seen).toEqual(['session-without-store', expect.stringContaining('(session keys: staffNumber)')]);
 });
+
+it('a host with a function of its own for uids is told to mend that function', () => {
+  const texts: string[] = [];
+  const warnings = new SetupWarnings(({ message, hint }) => texts.push(`${message}: ${hint}`), true);
+  warnings.withoutUid({ user: { name: 'alice' } });
+  warnings.warn('uid-never-found', 'staffNumber');
+  for (const text of texts)
+    expect(text).toMatch(/your own function returned no uid.*: make the option session.uid return the uid/);
+  expect(texts).toHaveLength(2);
+});

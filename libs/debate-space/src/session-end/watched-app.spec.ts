@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { SetupWarning } from './session-end.js';
 import { WatchedApp } from './watched-app.js';
 
@@ -32,6 +34,35 @@ it('a store whose constructor has no name that can be read is watched', () => {
   });
   expect(app.watch(store)).toBe(true);
   expect(stores).toEqual(['Object']);
+});
+
+it('a store object for each request is not kept alive, and only the first ones are announced', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const freed: number[] = [];
+  const registry = new FinalizationRegistry<number>((n) => freed.push(n));
+  for (let n = 0; n < 50; n += 1) {
+    const store = methods();
+    registry.register(store, n);
+    expect(app.found(store)).toBe(true);
+  }
+  for (let turn = 0; turn < 50 && freed.length < 40; turn += 1) {
+    collectGarbage();
+    await new Promise(setImmediate);
+  }
+  expect(freed.length).toBeGreaterThanOrEqual(40);
+  expect(stores).toHaveLength(5);
+});
+
+it('a store in files that has no file of a session has no such session, and any other error is one', async () => {
+  const answers = { error: Object.assign(new Error('no such file'), { code: 'ENOENT' }) };
+  const get = (_sid: string, done: (error: unknown) => void): void => {
+    done(answers.error);
+  };
+  app.watch({ ...methods(), get });
+  expect(await app.find('s1')).toEqual([]);
+  answers.error.code = 'EACCES';
+  await expect(app.find('s1')).rejects.toThrow('the store failed to read');
 });
 
 describe('a store that cannot be watched', () => {
