@@ -10,7 +10,7 @@ const { simulator, runtime } = serviceClients();
 const people = ['alice', 'bob', 'carol'].map((uid) => ({ uid }));
 const years = { 'retry-after': '999999999' };
 
-describe('a pause that the service asks for', () => {
+describe('a pause that the service requests', () => {
   it.each<[number, Operation]>([
     [429, 'list'],
     [503, 'list'],
@@ -45,7 +45,7 @@ describe('a pause that the service asks for', () => {
     },
   );
 
-  it('is a line in the log every ten minutes at most when the service asks for short pauses again and again', () => {
+  it('is a line in the log every ten minutes at most when the service requests short pauses again and again', () => {
     jest.useFakeTimers();
     const lines: unknown[] = [];
     const log = new EventLog({ log: () => 0, error: () => 0, warn: (line: unknown) => lines.push(line) });
@@ -92,10 +92,10 @@ describe('a pause that the service asks for', () => {
     await erasures.request({ uid: 'bob', mode: 'delete' });
     await service.received.waitFor('delete', { count: operation === 'delete' ? 3 : 1, timeoutMs: 20_000 });
     await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
-    const asked = service.received.all[before - 1]?.at ?? Infinity;
+    const pausedAt = service.received.all[before - 1]?.at ?? Infinity;
     const after = service.received.all.slice(before);
     expect(after.length).toBeGreaterThan(2);
-    for (const { at } of after) expect(at - asked).toBeGreaterThanOrEqual(1_990);
+    for (const { at } of after) expect(at - pausedAt).toBeGreaterThanOrEqual(1_990);
   });
 
   it('refuses a walk over the users that begins, or waits for a slot, while it lasts', async () => {

@@ -159,6 +159,14 @@ describe('DebateSpaceModule', () => {
     }
   });
 
+  it.each<[string, Partial<DebateSpaceModuleOptions>]>([
+    ['storageKey is missing', { storage: { ...memoryStorage(), durable: true } }],
+    ['worker is false', { worker: false }],
+  ])('stops the boot when %s for the storage', async (problem, options) => {
+    const booting = boot(DebateSpaceModule.forRoot({ ...using(scene.service), ...options }));
+    await expect(booting).rejects.toThrow(problem);
+  });
+
   it('takes a session of the host in session.uid, whatever its type', () => {
     interface SessionData {
       readonly user?: { readonly id: string };

@@ -43,6 +43,13 @@ describe('the login of the sample app', () => {
     expect(await visitor.open('/')).toContain('Wrong user name or password.');
   });
 
+  it('an unknown user name is compared with a password, too, so that both take as long', async () => {
+    // The comparison with this hash throws.
+    const config = { get: (name: string) => (name === 'MEMBERS' ? 'ada:$argon2id$broken' : '') };
+    const { Accounts } = await import('../../sample-app/src/auth/accounts.js');
+    await expect(new Accounts(config as never).authenticate('nobody', 'demo')).rejects.toThrow();
+  });
+
   it('a login signs the user in to the debate space, and a logout ends both', async () => {
     const ada = await loggedIn('ada');
     expect(await ada.open('/')).toContain('You are logged in as <strong>ada</strong>');

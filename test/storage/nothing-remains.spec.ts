@@ -77,6 +77,11 @@ const act: Act = (request) => {
 const shown = (value: unknown): string =>
   inspect(value, { depth: Infinity, showHidden: true, maxArrayLength: null, maxStringLength: null });
 
+const bytesOf = (values: readonly unknown[]): Buffer[] =>
+  values.flatMap((value) => [JSON.stringify(value), shown(value)]).map((text) => Buffer.from(text));
+const traces = (...values: readonly unknown[]): readonly string[] =>
+  [MARK, PASSWORD].flatMap((text) => tracesOf(text, bytesOf(values)));
+
 /** The life of an app, and everything that came of it. */
 class Life {
   readonly #scene = new Scenario();
@@ -223,6 +228,7 @@ class Life {
     await this.#look();
   }
 
+  /** The service refuses, answers wrongly, and loses answers; then all is well. */
   async #whileItFails({ app }: SessionHost): Promise<void> {
     const { faults } = this.#scene.service;
     const finished = nextEvents(app, 'erasure-finished', 3);
@@ -234,14 +240,6 @@ class Life {
     await this.#scene.service.comeBack();
     await finished;
     await this.#look();
-    for (const fault of FAULTS) {
-      for (const operation of ['list', 'token'] as const) {
-        faults.add({ ...fault, operation, times: 2 });
-        this.#scene.service.revokeTokens();
-        await this.#failing(() => app.get(DebateSpaceService).listUsers());
-        faults.clear();
-      }
-    }
   }
 
   /** Requests that are refused immediately, with uids where they do not belong. */
@@ -341,6 +339,38 @@ class Life {
   }
 }
 
+it('of users, keys and tokens, nothing remains in the errors of a service that repeats what it was sent', async () => {
+  const scene = new Scenario();
+  const tokens = jest.spyOn(AccessTokens.prototype, 'get');
+  jest.spyOn(Math, 'random').mockReturnValue(0); // no backoff
+  try {
+    await scene.begin({ ...KEYS, rateLimit: false, users: [userOf('echo')] });
+    const http = { rateLimit: false, timeoutMs: 300, maxAttempts: 2 } as const;
+    const app = await scene.app(using(scene.service, { ...KEYS, http }));
+    const errors: unknown[] = [];
+    for (const fault of FAULTS)
+      for (const operation of ['list', 'token'] as const) {
+        scene.service.faults.add({ ...fault, operation, times: 2 });
+        scene.service.revokeTokens();
+        const listed = app.get(DebateSpaceService).listUsers();
+        await listed.catch((error: unknown) => errors.push(error));
+        scene.service.faults.clear();
+      }
+    const given = tokens.mock.results.map(({ value }) => Promise.resolve(value as Promise<string>));
+    const secrets = (await Promise.allSettled(given)).flatMap((token) =>
+      token.status === 'fulfilled' ? token.value : [],
+    );
+    expect(secrets.length).toBeGreaterThan(FAULTS.length);
+    expect(errors.length).toBeGreaterThan(FAULTS.length);
+    expect(traces(errors, errors.map(String))).toEqual([]);
+    const text = shown(errors);
+    expect([...Object.values(KEYS), ...secrets].filter((secret) => text.includes(secret))).toEqual([]);
+  } finally {
+    await scene.end();
+    jest.restoreAllMocks();
+  }
+});
+
 for (const kind of databases) {
   kind.describe(`of users, keys and sessions, with a storage in ${kind.name}, nothing remains`, () => {
     let database: RunningDatabase;
@@ -367,11 +397,7 @@ for (const kind of databases) {
       await database.stop();
     });
 
-    const bytesOf = (values: readonly unknown[]): Buffer[] =>
-      values.flatMap((value) => [JSON.stringify(value), shown(value)]).map((text) => Buffer.from(text));
     const leaksIn = (text: string): readonly string[] => secrets.filter((secret) => text.includes(secret));
-    const traces = (...values: readonly unknown[]): readonly string[] =>
-      [MARK, PASSWORD].flatMap((text) => tracesOf(text, bytesOf(values)));
 
     it('at the service, except of users who were not to be erased', () => {
       expect(life.users.filter(Boolean)).toEqual(['canceled', 'vetoed'].map(uidOf));
@@ -421,7 +447,7 @@ for (const kind of databases) {
     });
 
     it('in errors', () => {
-      expect(life.errors.length).toBeGreaterThan(2 + FAULTS.length + 7);
+      expect(life.errors.length).toBeGreaterThanOrEqual(2 + 7);
       expect(traces(life.errors, life.errors.map(String))).toEqual([]);
       expect(leaksIn(shown(life.errors))).toEqual([]);
     });

@@ -25,7 +25,7 @@ export class DebateSpaceSimulator {
   readonly debate: DebateSessions;
   /** What reached the server. */
   readonly received = new ReceivedRequests();
-  /** What is to go wrong. */
+  /** The simulated failures. */
   readonly faults = new Faults();
   readonly applicationName: string;
   readonly #clock: ServiceClock;

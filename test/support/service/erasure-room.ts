@@ -23,7 +23,7 @@ export const GIVE_UP_AFTER_MS = 28 * DAY_MS;
 /** What the service answers to an erasure: a status, or a failure. */
 export type ErasureAnswer = () => number | Promise<number>;
 
-/** The erasures of one process, on a storage that it may share with others, and a service that answers as it is told. */
+/** The erasures of one process, on a storage that it may share with others, and a service whose answers are the test's. */
 export class ErasureRoom {
   readonly events: DebateSpaceEvent[] = [];
   /** Requests that the service has received. */
@@ -82,16 +82,16 @@ export class ErasureRoom {
   }
 
   /** Requests single users. */
-  async ask(reference: string, uids: readonly string[], mode: ErasureMode = 'delete'): Promise<void> {
+  async request(reference: string, uids: readonly string[], mode: ErasureMode = 'delete'): Promise<void> {
     const request = { reference, mode, requestedBy: `for ${reference}` };
     for (const uid of uids) await addUser(this.repository, this.storage, request, uid);
   }
 
-  askList(reference: string, uids: Iterable<string> | AsyncIterable<string>): Promise<boolean> {
+  requestList(reference: string, uids: Iterable<string> | AsyncIterable<string>): Promise<boolean> {
     return addList(this.repository, this.storage, { reference, mode: 'delete' }, each(uids));
   }
 
-  /** Carries out what is due, one after the other. @returns how many were claimed */
+  /** Executes what is due, one after the other. @returns how many were claimed */
   async work(limit = 100, leaseMs = LEASE_MS): Promise<number> {
     const { claims } = await this.storage.claim('erasure', limit, leaseMs);
     for (const claim of claims) await this.worker.execute(claim);

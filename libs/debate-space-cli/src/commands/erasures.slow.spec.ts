@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { DebateSpaceErasures, type ErasureReceipt } from 'nestjs-debate-space';
 import { run, Scene, type RunningCommand } from '../testing/command-line.js';
 
 const scene = new Scene();
@@ -73,6 +74,7 @@ describe('an erasure that was left to the app', () => {
     expect(await watching.code).toBe(0);
     expect(JSON.parse(watching.out())).toMatchObject({ state: 'done', done: 2 });
     expect(scene.uids).toEqual(['cleo']);
+    expect((await scene.run('erasures list')).out).toMatch(/delete +done +2 of 2 +case-1$/m);
     const receipt = { reference: 'case-1', mode: 'delete', outcome: 'erased', status: 200, loggedOut: true };
     const receipts = await scene.answers('erasures receipts case-1');
     expect(receipts).toMatchObject([receipt, receipt]);
@@ -84,6 +86,21 @@ describe('an erasure that was left to the app', () => {
     for (const both of ['', ' case-1 --uid ada'])
       expect(await scene.run(`erasures receipts${both}`)).toMatchObject({ code: 2 });
   });
+});
+
+it('a receipt shows that the user may be erased although it says vetoed or canceled', async () => {
+  const at = new Date(0);
+  const receipt: ErasureReceipt = {
+    ...{ reference: 'case-1', mode: 'delete', subject: 'hash', requestedAt: at, doneAt: at, attempts: 1 },
+    ...{ outcome: 'canceled', loggedOut: true, uncertain: true },
+  };
+  const receipts = jest.spyOn(DebateSpaceErasures.prototype, 'receipts');
+  receipts.mockImplementation(async function* () {
+    yield await Promise.resolve(receipt);
+  });
+  const { out } = await scene.run('erasures receipts case-1');
+  receipts.mockRestore();
+  expect(out).toMatch(/ delete +canceled, uncertain +– +1× +hash +case-1\n$/);
 });
 
 describe('an erasure of which some users are not erased', () => {

@@ -194,7 +194,7 @@ function detailOf({ perMinute, msLeft = 0, waitMs = 0, retrying }: ErasureProgre
 
 /** One line of a list, which is printed as it comes: its columns have fixed widths. */
 function lineOf(...cells: readonly unknown[]): string {
-  const widths = [20, 9, 12, 9];
+  const widths = [20, 9, 19, 9];
   return cells
     .map((cell, n) => shown(cell).padEnd(widths[n] ?? 0))
     .join('  ')
@@ -209,6 +209,7 @@ function statusLine(status: ErasureStatus): string {
 
 /** With nothing personal in it. */
 function receiptLine({ doneAt, mode, outcome, status, attempts, ...receipt }: ErasureReceipt): string {
-  const { subject, reference, reason } = receipt;
-  return lineOf(doneAt, mode, outcome, status ?? '–', `${attempts}×`.padEnd(5), subject, reference, reason);
+  const { subject, reference, reason, uncertain = false } = receipt;
+  const ended = uncertain ? `${outcome}, uncertain` : outcome;
+  return lineOf(doneAt, mode, ended, status ?? '–', `${attempts}×`.padEnd(5), subject, reference, reason);
 }

@@ -150,6 +150,8 @@ describe('a parked logout', () => {
       [' some-id', 1],
     ] as const)
       expect([chosen, (await scene.run(`outbox ${command}${chosen}`)).code]).toEqual([chosen, code]);
+    const missing = `No parked logout has such an id; one in the memory of a running app is ${changed} only there.`;
+    expect((await scene.run(`outbox ${command} some-id`)).err).toContain(missing);
     const { code, out, err } = await scene.run(`outbox ${command} ${ids[0] ?? ''} some-id --json`);
     expect([code, JSON.parse(out)]).toEqual([1, { [changed]: 1 }]);
     expect(err).toContain('1 id not found among the parked logouts.');

@@ -15,9 +15,9 @@ describe('the command line', () => {
 
   it('reads the flags', () => {
     const flags =
-      '--port 0 --host ::1 --host-name a --host-name b --api-key k --secret-key s --application-name n --users 2 --rate-limit 5';
+      '--port 65535 --host ::1 --host-name a --host-name b --api-key k --secret-key s --application-name n --users 2 --rate-limit 5';
     expect(options(flags.split(' '))).toMatchObject({
-      port: 0,
+      port: 65_535,
       host: '::1',
       hostNames: ['a', 'b'],
       apiKey: 'k',

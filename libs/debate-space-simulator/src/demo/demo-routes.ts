@@ -19,7 +19,7 @@ import { type DemoModeSwitch, DEMO_MODES, isDemoMode, type DemoMode } from './de
 import { debateState, type EventStream } from './debate-state.js';
 import { isJsonObject, type JsonObject } from '../logout-token.js';
 
-/** The page and what it needs. None of it is part of the interface, is recorded or meets a fault. */
+/** The page and what it needs: not part of the interface, never recorded, and without simulated failures. */
 export function demoRoutes(
   applicationName: string,
   demo: DemoModeSwitch,

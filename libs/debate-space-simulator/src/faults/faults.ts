@@ -21,15 +21,15 @@ export type Fault =
   /** A redirect (302 unless given). Not applied. */
   | { kind: 'redirect'; location: string; status?: number };
 
-/** Which requests a fault meets. */
+/** Which requests meet the failure. */
 export interface FaultScope {
-  /** Default `any`, which includes unknown routes. The page and the demo routes are never met. */
+  /** Default `any`, which includes unknown routes. The page and the demo routes never meet one. */
   operation?: Operation | 'any';
-  /** How many requests it meets before it is used up. Default: all of them. */
+  /** How many requests meet it. Default: all. */
   times?: number;
 }
 
-/** A fault together with the requests it meets. */
+/** A simulated failure, and the requests that meet it. */
 export type FaultRule = Fault & FaultScope;
 
 interface Entry {
@@ -37,12 +37,12 @@ interface Entry {
   left: number;
 }
 
-/** The faults in force. A request meets one at most: the oldest that fits. */
+/** The simulated failures. A request meets one at most: the oldest that fits. */
 export class Faults {
   readonly #entries = new Set<Entry>();
   #first: FaultRule | undefined;
 
-  /** Puts a fault in force. The function returned takes it back; calling it again does nothing. */
+  /** Adds a failure. @returns a function that removes it, and may be called repeatedly */
   add(rule: FaultRule): () => void {
     const entry = { rule: { ...rule }, left: rule.times ?? Infinity };
     this.#entries.add(entry);
@@ -51,17 +51,17 @@ export class Faults {
     };
   }
 
-  /** Puts a fault before all others, in place of the last one set here, until it is set again. Undefined: none. */
+  /** Sets the failure that comes before all others, in place of the last one that was set here; `undefined` for none. */
   setFirst(rule: FaultRule | undefined): void {
     this.#first = rule;
   }
 
-  /** Takes back all that were added. */
+  /** Removes all that were added. */
   clear(): void {
     this.#entries.clear();
   }
 
-  /** The fault for a request, which uses it up by one. Called by the server. */
+  /** The failure of this request, which counts as one of its `times`. Called by the server. */
   take(operation: Operation): Fault | undefined {
     if (this.#first && meets(this.#first, operation)) return this.#first;
     for (const entry of this.#entries) {

@@ -6,27 +6,26 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** An answer that takes the place of the real one. */
 export interface Substitute {
-  readonly kind: Fault['kind'];
   /** Whether the operation is applied all the same. */
   readonly applies: boolean;
   readonly answer: Answer;
 }
 
-/** The substitute a fault prescribes; undefined for the kinds that only disturb the real answer. */
+/** The answer in place of the real one; undefined for the kinds that only disturb the real one. */
 export function substituteAnswer(fault: Fault): Substitute | undefined {
   switch (fault.kind) {
     case 'status': {
       const body = fault.body ?? { success: false, error: `Status ${fault.status}` };
       const answer = answerWith(fault.status, JSON_TYPE, body, fault.headers);
-      return { kind: fault.kind, applies: false, answer };
+      return { applies: false, answer };
     }
     case 'body': {
       const answer = answerWith(fault.status ?? 200, fault.contentType ?? JSON_TYPE, fault.body);
-      return { kind: fault.kind, applies: fault.apply ?? false, answer };
+      return { applies: fault.apply ?? false, answer };
     }
     case 'redirect': {
       const answer = { status: fault.status ?? 302, headers: { location: fault.location }, body: '' };
-      return { kind: fault.kind, applies: false, answer };
+      return { applies: false, answer };
     }
     default:
       return undefined;
@@ -50,7 +49,7 @@ function answerWith(
 /** In how many pieces a slow body drips. */
 const PIECES = 8;
 
-/** Sends an answer, in the way the fault has it. Returns early when the client goes away. */
+/** Sends an answer, or fails as simulated. Returns early when the client goes away. */
 export async function sendAnswer(response: ServerResponse, answer: Answer, fault?: Fault): Promise<void> {
   // Writing to a response whose connection is gone raises an error nobody waits for.
   if (response.destroyed) return;

@@ -22,7 +22,7 @@ interface Outcome {
   readonly reason?: string;
 }
 
-/** Reads the request, lets a fault meet it, performs the operation, records the outcome, answers. */
+/** Reads the request, performs the operation or simulates a failure, records the outcome, and answers. */
 export function contractRoute(
   operation: Operation,
   perform: Perform,
@@ -52,7 +52,7 @@ export function contractRoute(
       call = callFrom(request, await readBody(request));
       const substitute = fault && substituteAnswer(fault);
       if (substitute?.applies === false) {
-        outcome = { answer: substitute.answer, reason: `simulated failure: ${substitute.kind}` };
+        outcome = { answer: substitute.answer, reason: `simulated failure: ${fault?.kind}` };
       } else {
         const answer = perform(call);
         outcome = { answer: substitute?.answer ?? answer };

@@ -101,7 +101,7 @@ describe('a reference', () => {
   });
 
   it('is paused and resumed with one event each', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await erasures.resume('r'); // it was never paused
     for (let n = 0; n < 2; n += 1) expect(await erasures.pause('r')).toMatchObject({ state: 'paused' });
     expect(await room.work()).toBe(0);
@@ -111,7 +111,7 @@ describe('a reference', () => {
   });
 
   it.each(['done', 'canceled'] as const)('is not changed any more when it is %s', async (state) => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     if (state === 'done') await room.work();
     else await erasures.cancel('r');
     room.events.length = 0;
@@ -121,8 +121,8 @@ describe('a reference', () => {
   });
 
   it('keeps its parked users through a pause, and retries them alone', async () => {
-    await room.ask('r', ['alice']);
-    await room.ask('other', ['alice']);
+    await room.request('r', ['alice']);
+    await room.request('other', ['alice']);
     await parkAll();
     await erasures.pause('r');
     expect(await erasures.resume('r')).toMatchObject({ failed: 1, waiting: 0, state: 'overdue' });
@@ -135,8 +135,8 @@ describe('a reference', () => {
   });
 
   it('is canceled, however many users it has, and erases the users of other references', async () => {
-    await room.askList('list', uidsOf(2_100));
-    await room.ask('r', ['user-7']);
+    await room.requestList('list', uidsOf(2_100));
+    await room.request('r', ['user-7']);
     const canceled = { state: 'canceled', canceled: 2_100, waiting: 0 };
     expect(await erasures.cancel('list')).toMatchObject(canceled);
     expect(room.events).toMatchObject([
@@ -149,7 +149,7 @@ describe('a reference', () => {
   });
 
   it('continues with what may have been executed when it is canceled, unless that is parked', async () => {
-    await room.ask('r', ['alice', 'bob', 'carol']);
+    await room.request('r', ['alice', 'bob', 'carol']);
     const [alice, bob] = (await storage.claim('erasure', 2)).claims;
     if (!alice || !bob) throw new Error('nothing is due');
     for (const claim of [alice, bob]) await room.repository.markSending(claim);
@@ -169,7 +169,7 @@ describe('a reference', () => {
   });
 
   it('is done when it was canceled while its last user was erased', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     room.answers.push(async () => {
       await erasures.cancel('r');
       return 200;
@@ -181,7 +181,7 @@ describe('a reference', () => {
 
   it('says why the last attempt failed, except while it is paused', async () => {
     room.answers.push(away);
-    await room.ask('r', ['alice', 'bob']);
+    await room.request('r', ['alice', 'bob']);
     expect(await room.status('r')).not.toHaveProperty('retrying');
     await room.work(1);
     expect(await room.status('r')).toMatchObject({ waiting: 2, retrying: { cause: '503' } });
@@ -191,8 +191,8 @@ describe('a reference', () => {
 });
 
 it('references and receipts are listed to the end, page by page', async () => {
-  for (const uid of uidsOf(201)) await room.ask(`of ${uid}`, [uid]);
-  await room.askList('list', uidsOf(200));
+  for (const uid of uidsOf(201)) await room.request(`of ${uid}`, [uid]);
+  await room.requestList('list', uidsOf(200));
   const listed = new Set<string>();
   for await (const { reference } of erasures.list()) listed.add(reference);
   expect(listed.size).toBe(202);

@@ -23,7 +23,7 @@ import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '..
 import { finishedEvent } from '../erasure/erasure-status.js';
 import type { UsersApi } from '../service/calls/users-api.js';
 
-/** Many users to be erased under one reference. */
+/** Many users to be erased under one reference. Each other field of an `ErasureRequest` is one of this, too. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
   /** The name of this erasure, by which it is requested again; see `ErasureRequest`. */
   readonly reference: string;
@@ -54,6 +54,10 @@ export interface ErasureParts {
  * Durable, idempotent erasures with receipts. An accepted request is stored and executed in the background: log out,
  * then anonymize or delete (service-interface.md, sections 4.2 and 4.3). Injectable.
  *
+ * @example
+ * const { reference } = await erasures.request({ uid: 'alice', mode: 'anonymize', requestedBy: 'the user' });
+ * const { state } = await erasures.status(reference);
+ *
  * Every method rejects with a {@link StorageError} when the storage cannot be reached. After a rejected `request` or
  * `requestMany` it is unknown whether the erasure was stored: the error has its `reference`, also when the caller gave
  * none. See `status(reference)`, or repeat the call.
@@ -69,13 +73,13 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * Requests one user's erasure; resolves when it is durable. While the same user is to be erased in the same mode,
-   * `alreadyRequested` says so: without a `reference` the answer is the status of the earlier request, and with another one
-   * the service is asked for each, of which the second does not find the user.
+   * Requests one user's erasure; resolves when it is durable. `alreadyRequested` is true while an earlier request for the same
+   * user and mode is not finished. Without a `reference` the result is then the status of the earlier request; with another
+   * `reference` both are executed, and the second does not find the user.
    *
-   * With a `transaction` the erasure exists if and only if the host commits. Errors are those of the host's connection: repeat
-   * the transaction on 40001 and 40P01 as always. There is no event `erasure-requested`, because the commit is the host's;
-   * a lane finds the erasure within seconds after it.
+   * With a `transaction` the erasure exists if and only if the host commits. It rejects with the
+   * errors of the host's connection: repeat the transaction on 40001 and 40P01 as always. No event `erasure-requested` is
+   * emitted, because the plugin does not see the commit. A lane finds the erasure within seconds after it.
    *
    * @example
    * await client.query('BEGIN');
@@ -111,15 +115,15 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * Requests the erasure of many users, in commits of 250; resolves when all of them are durable, and only then the first
-   * is carried out. When it rejects or the process dies before, what was read is kept, marked as not `complete`: the same
-   * call continues from there, `cancel` gives it up. Users that the reference has already are skipped, so calling it again
-   * is safe; once the list is complete, others need a reference of their own.
+   * Requests the erasure of many users, in commits of 250; resolves when all of them are durable. Nobody is erased before.
+   * When it rejects or the process dies, the users that were read stay stored, and the list is not `complete`: repeat the
+   * call to continue, or `cancel` the reference. Users whom the reference already has are skipped. A complete list takes no
+   * more users: give them another reference.
    *
-   * With a `transaction` as in {@link DebateSpaceErasures.request}: when it rejects, the host must roll back. Two such transactions that have
-   * users in common may deadlock; the host then repeats one of them (40P01).
+   * `transaction`: see {@link DebateSpaceErasures.request}. When the call rejects, the host must roll back. Two such
+   * transactions that have users in common may deadlock; the host then repeats one of them (40P01).
    *
-   * @param source uids, read as they are needed, and never held. Parse text first: docs/erasure-recipes.md
+   * @param source uids, read one by one. Parse text first: docs/erasure-recipes.md
    * @throws {@link InvalidArgumentError} for an item that is no uid, with its number; when the list has no user, and then
    * nothing is stored; when the storage has no `transaction`
    * @throws {@link ErasureError} when the reference stands for something else
@@ -142,9 +146,8 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * Counts without a change what `requestMany` would find: how many uids the source has, and how many of them the service knows. Nothing is
-   * stored, and nothing sent but the questions for the user list, page by page. The distinct uids are kept in memory until
-   * it resolves: about 85 MB for a million UUIDs.
+   * Counts how many uids the source has, and for how many of them the service lists a user. Stores nothing, and sends requests
+   * for the user list only. Keeps the distinct uids in memory until it resolves: about 85 MB for a million UUIDs.
    * @throws {@link InvalidArgumentError} when the source gives no uids but text or bytes
    * @throws {@link DebateSpaceRequestError} when the user list cannot be read
    */
@@ -169,9 +172,8 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * The progress, immediately, about every second and whenever it changes, whichever instance does the work; a paused
-   * reference is waited for.
-   * Completes with the work – when all users are finished or parked – or with the app.
+   * Emits the progress at once, about every second, and whenever it changes, whichever instance does the work; also while the
+   * reference is paused. Completes when all users are finished or parked, or when the app shuts down.
    */
   progress(reference: string): Observable<ErasureProgress> {
     const { repository, pace, shutdownSignal } = this.#parts;
@@ -195,7 +197,7 @@ export class DebateSpaceErasures {
     return this.#repository.receiptsOf(acceptedUid(namedUid(uid), 'requestErasure'));
   }
 
-  /** Begins no further one, on no instance; those under way are finished. A finished reference stays so. @throws {@link ErasureError} */
+  /** Starts no more erasures of this reference, on any instance. Running ones continue. @throws {@link ErasureError} */
   pause(reference: string): Promise<ErasureStatus> {
     return this.#setPaused(reference, true);
   }
@@ -206,8 +208,8 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * Tries the parked users of a reference again: those that failed for `erasure.giveUpAfterMs`, and those whose uids
-   * no storage key opened. A paused reference stays paused.
+   * Retries the parked users of a reference: those who failed for `erasure.giveUpAfterMs`, and those whose uids no storage key
+   * opened. A paused reference stays paused.
    * @throws {@link ErasureError}
    */
   async retry(reference: string): Promise<ErasureStatus> {
@@ -217,8 +219,8 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * Gives up the users of whom nothing was sent, and the parked ones; what the service may have done already is continued
-   * until its receipt.
+   * Discards the users for whom no request was sent, and the parked ones. A user whom the service may have erased already is
+   * retried until there is a receipt.
    * @throws {@link ErasureError}
    */
   async cancel(reference: string): Promise<ErasureStatus> {

@@ -8,7 +8,7 @@ import type { OpenStorage, StorageEngine, StorageWarning } from '../storage/engi
 import type { StorageWatch } from '../storage/storage-watch.js';
 import { acceptedUid, namedUid } from '../uid-rule.js';
 
-/** How the logouts of this application stand. No personal data. */
+/** The counts of the logouts of this application. No personal data. */
 export interface OutboxStats extends LogoutCounts {
   readonly engine: string;
   /** Whether what waits outlives the process. */
@@ -43,7 +43,7 @@ export interface DrainOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How the logouts stand when a drain has ended. */
+/** The counts of the logouts when a drain has ended. */
 export interface DrainedStats extends OutboxStats {
   /** Whether nothing is due any more, neither a logout nor an erasure. A job that waits for its next attempt is not due. */
   readonly drained: boolean;
@@ -125,7 +125,7 @@ export class DebateSpaceOutbox {
     return this.#parts.logouts.history(user);
   }
 
-  /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
+  /** Makes a parked logout due now, as if it had never been tried. @returns whether a parked logout has this id */
   async retry(id: string): Promise<boolean> {
     const { logouts, workers } = this.#parts;
     const isRetried = await logouts.retry(id);
@@ -136,9 +136,9 @@ export class DebateSpaceOutbox {
 
   /**
    * Delivers the logouts that are due in the storage, and erases the users that are due within the rate limit, although
-   * `worker` is `false`. For serverless functions and cron (docs/deploying.md). Requests that are under way when the time is over may still arrive; they
-   * are due again 30 s after their lease began. The shutdown of the app ends it, too: what is sent by then gets its answer.
-   * @returns when nothing is due any more, or when the time is over
+   * `worker` is `false`. For serverless functions and cron (docs/deploying.md). Resolves when nothing is due any more, or
+   * when the time is over. Requests that are running then may still arrive; their jobs are due again 30 s after their lease
+   * began. The shutdown of the app ends a drain, too; requests that were sent by then get their answers.
    * @throws {InvalidArgumentError} for a `timeoutMs` out of range, and with `memoryStorage()`, which other processes cannot fill
    */
   async drain({ timeoutMs = 10_000, signal }: DrainOptions = {}): Promise<DrainedStats> {
@@ -158,7 +158,7 @@ export class DebateSpaceOutbox {
     return { ...stats, drained: isDone && stats.unreadableMs === undefined };
   }
 
-  /** Discards a parked logout: it is never sent. @returns whether there was one of this id */
+  /** Discards a parked logout: it is never sent. @returns whether a parked logout had this id */
   async discard(id: string): Promise<boolean> {
     return this.#parts.logouts.discard(id);
   }

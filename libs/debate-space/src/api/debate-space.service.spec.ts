@@ -7,7 +7,7 @@ const { simulator, scripted, client } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));
 
 describe('finding a user', () => {
-  it('asks the list for the uid', async () => {
+  it('requests the list of the uid', async () => {
     const user = { uid: 'a b&c', email: 'a@b', badges: [1] };
     const service = await scripted(() => ({ body: { success: true, data: [user] } }));
     expect(await (await client(service)).findUser('a b&c')).toEqual(user);
@@ -23,7 +23,7 @@ describe('finding a user', () => {
     expect(service.received.of('list')).toHaveLength(6);
   });
 
-  it('asks without the filter a service that refuses it', async () => {
+  it('repeats the request without the filter that the service refuses', async () => {
     const service = await scripted(({ url }) =>
       url.includes('uid=') ? { status: 422 } : { body: url.includes('page=2&') ? [{ uid: 'ada' }] : [{}] },
     );

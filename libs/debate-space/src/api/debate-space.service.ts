@@ -29,7 +29,13 @@ export interface FindUserOptions extends CallOptions {
   readonly maxPages?: number | undefined;
 }
 
-/** The user operations of the service, and logouts without a session. Injectable. */
+/**
+ * The user operations of the service, and logouts without a session. Injectable.
+ *
+ * @example
+ * const user = await debateSpace.findUser('alice');
+ * for await (const { uid } of debateSpace.users()) console.log(uid);
+ */
 export class DebateSpaceService {
   /**
    * {auth_url}/auth/logout/{application_name} (service-interface.md, section 4.5): what a host with OpenID Connect
@@ -74,7 +80,7 @@ export class DebateSpaceService {
   }
 
   /**
-   * All users, page after page, never more than one page in memory. Breaking out of the loop stops asking. Waits for its
+   * All users, page after page, never more than one page in memory. Breaking out of the loop ends the requests. Waits for its
    * slots of `http.rateLimit`, without end; `signal` ends the wait.
    * @throws {@link UnexpectedResponseError} from the loop, when the walk cannot tell whether it has come to all users
    * @throws {@link RateLimitedError} with `retryAfterMs`, from the loop, when the service requests a pause that is longer

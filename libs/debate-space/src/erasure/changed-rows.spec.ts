@@ -161,24 +161,24 @@ class Scene {
   /** Makes the rows. */
   async set(): Promise<void> {
     const { room, rival, storage } = this;
-    await room.ask('done', ['frank']);
-    await room.ask('held', ['hugo']);
+    await room.request('done', ['frank']);
+    await room.request('held', ['hugo']);
     await room.work();
-    await room.ask('doubt', ['ulla']);
+    await room.request('doubt', ['ulla']);
     const [claim] = (await storage.claim('erasure', 1)).claims;
     if (!claim) throw new Error('nothing is due');
     await room.repository.markSending(claim);
     await storage.giveBack([claim]);
-    await room.ask('requested', ['alice']);
-    await room.ask('mild', ['gina'], 'anonymize');
-    await room.askList('list', ['lena']);
+    await room.request('requested', ['alice']);
+    await room.request('mild', ['gina'], 'anonymize');
+    await room.requestList('list', ['lena']);
     const list = { reference: 'refused', mode: 'delete', requestedBy: 'for refused' } as const;
     const part = { reader: 'reader', isFirst: true, isLast: false };
     await room.repository.add(storage, list, ['bob', 'carol'], part);
-    await room.ask('paused', ['eve']);
+    await room.request('paused', ['eve']);
     await room.erasures.pause('paused');
-    await room.askList('canceled', ['dan']);
-    await rival.ask('requested', ['olga']);
+    await room.requestList('canceled', ['dan']);
+    await rival.request('requested', ['olga']);
     for (const [logouts, ...uids] of [
       [this.logouts, 'ida', 'henry'],
       [new LogoutRepository(rival.storage, rival.keyring, HOUR_MS), 'otto'],

@@ -93,7 +93,7 @@ describe('an attempt at an erasure', () => {
     expect(result).toMatchObject(what === 'an outage' ? outage : { outcome: 'not-found' });
   });
 
-  it('delays the next attempt by an hour at most, though the service asks for a year', async () => {
+  it('delays the next attempt by an hour at most, though the service requests a year', async () => {
     const retryAfterMs = 365 * 24 * 60 * 60 * 1000;
     const error = new RateLimitedError('later', {
       ...details,
@@ -131,7 +131,7 @@ describe('an attempt at an erasure', () => {
     });
   });
 
-  it('asks the host when its slot of the rate limit has come, and sends nothing but the logout in between', async () => {
+  it('calls beforeErase when its slot of the rate limit has come, and sends only the logout before the request', async () => {
     const steps: string[] = [];
     const step = <T>(name: string, result: T): Promise<T> => {
       steps.push(name);
@@ -178,7 +178,7 @@ describe('an attempt at an erasure', () => {
     expect(await attempt({ logouts })).toMatchObject({ outcome: 'erased', loggedOut: false });
   });
 
-  it('asks nobody when no slot comes in time, or no access token', async () => {
+  it('does not call beforeErase when no slot comes in time, or no access token', async () => {
     const beforeErase = jest.fn(() => undefined);
     const noSlot = await attempt({
       beforeErase,

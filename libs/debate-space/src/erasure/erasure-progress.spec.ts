@@ -40,7 +40,7 @@ async function workFor(seconds: number, perSecond: number): Promise<void> {
 
 describe('the progress of a reference', () => {
   it('has the pace at which its users are erased, and the time that is left', async () => {
-    await room.askList('r', uidsOf(100));
+    await room.requestList('r', uidsOf(100));
     const seen = watched();
     await workFor(10, 5);
     expect(seen.at(0)).toMatchObject({ waiting: 100, perMinute: 0 });
@@ -52,7 +52,7 @@ describe('the progress of a reference', () => {
   });
 
   it('does not count the time of a pause', async () => {
-    await room.askList('r', uidsOf(100));
+    await room.requestList('r', uidsOf(100));
     const seen = watched();
     await room.erasures.pause('r');
     await workFor(30, 5);
@@ -63,7 +63,7 @@ describe('the progress of a reference', () => {
   });
 
   it('says how long the limit holds up the next user and the last one', async () => {
-    await room.askList('r', uidsOf(10));
+    await room.requestList('r', uidsOf(10));
     const seen = watched({ jobsPerMinute: 10, jobWaitMs: (jobs) => jobs * 1_000 });
     await workFor(2, 0);
     expect(seen.at(-1)).toMatchObject({ waitMs: 1_000, msLeft: 10_000 });
@@ -73,7 +73,7 @@ describe('the progress of a reference', () => {
   });
 
   it('comes at once when this process changes the reference, and ends with the work', async () => {
-    await room.ask('r', ['alice', 'bob']);
+    await room.request('r', ['alice', 'bob']);
     const all = lastValueFrom(progressOf('r').pipe(toArray()));
     await jest.advanceTimersByTimeAsync(0);
     await room.work(1);
@@ -88,7 +88,7 @@ describe('the progress of a reference', () => {
   });
 
   it('goes on after a look that does not reach the storage', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     jest.spyOn(storage, 'reference').mockRejectedValueOnce(new StorageError('no answer'));
     const first = firstValueFrom(progressOf('r'));
     await jest.advanceTimersByTimeAsync(1_000);
@@ -99,7 +99,7 @@ describe('the progress of a reference', () => {
     const failed = expect(lastValueFrom(progressOf('none'))).rejects.toThrow(ErasureError);
     await jest.advanceTimersByTimeAsync(0);
     await failed;
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     const all = lastValueFrom(progressOf('r').pipe(toArray()));
     await jest.advanceTimersByTimeAsync(0);
     shutdown.abort();

@@ -51,20 +51,20 @@ describe('a request for one user', () => {
     const room = roomOf();
     let changes = 0;
     const stop = room.repository.onChange(() => (changes += 1));
-    await room.ask('r', ['alice', 'alice']);
+    await room.request('r', ['alice', 'alice']);
     stop();
-    await room.ask('r', ['bob']);
+    await room.request('r', ['bob']);
     expect(changes).toBe(1);
   });
 
   it('is refused for a reference that stands for something else', async () => {
     const room = roomOf();
-    await room.ask('r', ['alice']);
-    await expect(room.ask('r', ['alice'], 'anonymize')).rejects.toMatchObject(
+    await room.request('r', ['alice']);
+    await expect(room.request('r', ['alice'], 'anonymize')).rejects.toMatchObject(
       conflict('this reference stands for another mode (delete); give another reference'),
     );
     await room.erasures.cancel('r');
-    await expect(room.ask('r', ['alice'])).rejects.toMatchObject(
+    await expect(room.request('r', ['alice'])).rejects.toMatchObject(
       conflict('this reference was canceled; give another reference'),
     );
   });
@@ -72,7 +72,7 @@ describe('a request for one user', () => {
   it('is found by the earlier reference only while nobody has to help that one', async () => {
     const room = roomOf();
     const found = () => openReference(room.repository, room.storage, 'alice', 'delete');
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     expect(await found()).toBe('r');
     expect(await openReference(room.repository, room.storage, 'alice', 'anonymize')).toBeUndefined();
     await room.erasures.pause('r');
@@ -84,7 +84,7 @@ describe('a request for one user', () => {
 
   it('dates a finished reference anew, and leaves its earlier receipts as they are', async () => {
     const room = roomOf();
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await room.work();
     const request = { reference: 'r', mode: 'delete', requestedBy: 'somebody else' } as const;
     await addUser(room.repository, room.storage, request, 'bob');
@@ -102,21 +102,21 @@ describe('a request for a list', () => {
       yield* await Promise.resolve(uidsOf(280));
       throw new TypeError('of the source');
     };
-    await expect(room.askList('list', broken())).rejects.toThrow(TypeError);
+    await expect(room.requestList('list', broken())).rejects.toThrow(TypeError);
     expect(await room.status('list')).toMatchObject({ complete: false, total: 250, state: 'waiting' });
     expect(await room.work()).toBe(0);
-    await expect(room.ask('list', ['alice'])).rejects.toMatchObject(
+    await expect(room.request('list', ['alice'])).rejects.toMatchObject(
       conflict('the list of this reference is not read to its end; give another reference'),
     );
-    expect(await room.askList('list', uidsOf(300))).toBe(true);
-    expect(await room.askList('list', uidsOf(300))).toBe(false);
+    expect(await room.requestList('list', uidsOf(300))).toBe(true);
+    expect(await room.requestList('list', uidsOf(300))).toBe(false);
     while ((await room.work()) > 0);
     expect(await room.status('list')).toMatchObject({ state: 'done', total: 300, done: 300 });
   });
 
   it.each([1, 249, 250, 251, 500])('stores a list of %d users to its end', async (count) => {
     const room = roomOf();
-    expect(await room.askList('list', [...uidsOf(count), 'user-0'])).toBe(true);
+    expect(await room.requestList('list', [...uidsOf(count), 'user-0'])).toBe(true);
     expect(await room.status('list')).toMatchObject({ complete: true, total: count, waiting: count });
   });
 
@@ -129,16 +129,16 @@ describe('a request for a list', () => {
       await second;
       yield 'one more';
     };
-    const overtaken = room.askList('list', slow());
+    const overtaken = room.requestList('list', slow());
     const refused = expect(overtaken).rejects.toMatchObject(conflict(READ_BY_OTHER));
     while ((await room.status('list').catch(() => undefined))?.total !== 250);
-    await room.askList('list', uidsOf(251));
+    await room.requestList('list', uidsOf(251));
     goOn();
     await refused;
-    await expect(room.askList('list', ['somebody else'])).rejects.toMatchObject(
+    await expect(room.requestList('list', ['somebody else'])).rejects.toMatchObject(
       conflict('this reference has another list, which is complete; give another reference'),
     );
-    await room.ask('list', ['alice']);
+    await room.request('list', ['alice']);
     expect(await room.status('list')).toMatchObject({ total: 252 });
   });
 });
@@ -148,13 +148,13 @@ describe('an erasure whose storage key was replaced', () => {
     const storage = new MemoryStorage();
     const before = new ErasureRoom(storage);
     const room = new ErasureRoom(storage, ['a new key', 'a key']);
-    await before.ask('before', ['alice']);
+    await before.request('before', ['alice']);
     const { repository } = room;
     expect(await openReference(repository, storage, 'alice', 'delete')).toBe('before');
     expect(await countRequested(repository, ['alice', 'bob'], ['delete'])).toBe(1);
     expect(await countRequested(repository, ['alice', 'bob'], ['anonymize'])).toBe(0);
-    await room.ask('before', ['alice']);
-    await room.ask('after', ['alice']);
+    await room.request('before', ['alice']);
+    await room.request('after', ['alice']);
     expect(await countRequested(repository, ['alice', 'bob'], ['delete'])).toBe(1);
     expect(await storage.counts('erasure')).toMatchObject({ waiting: 2 });
     await room.work();
@@ -162,7 +162,7 @@ describe('an erasure whose storage key was replaced', () => {
     const receipts: string[] = [];
     for await (const { reference } of repository.receiptsOf('alice')) receipts.push(reference);
     expect(receipts.toSorted()).toEqual(['after', 'before']);
-    await before.ask('before', ['alice']);
+    await before.request('before', ['alice']);
     expect(await room.status('before')).toMatchObject({ total: 1, done: 1 });
   });
 });

@@ -41,7 +41,7 @@ describe('the erasure of a user', () => {
     const subject = room.keyring.hash('erasure', 'alice');
     const ofLogouts = room.keyring.hash('logout', 'alice');
     await storage.addLogouts([{ id: '1-a', subject: ofLogouts, sealed: 'sealed', details: 'destroyed' }]);
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await room.work();
     expect(room.sent).toEqual(['delete alice']);
     expect(await room.status('r')).toMatchObject({ state: 'done', total: 1, done: 1, waiting: 0 });
@@ -67,7 +67,7 @@ describe('the erasure of a user', () => {
   });
 
   it('is recorded although its logouts cannot be forgotten', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     storage.supersedeLogouts = () => Promise.reject(new TypeError('no answer'));
     await room.work();
     expect(await room.status('r')).toMatchObject({ done: 1 });
@@ -76,7 +76,7 @@ describe('the erasure of a user', () => {
 
   it('is tried again, and then a 404 says that the first attempt has erased the user', async () => {
     room.answers.push(away, unsent, () => 404);
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await room.work();
     expect(room.events).toMatchObject([
       { type: 'erasure-service-down', cause: '503' },
@@ -95,7 +95,7 @@ describe('the erasure of a user', () => {
 
   it('is not uncertain after attempts of which the service has seen nothing, or has refused all', async () => {
     room.answers.push(unsent, refused, () => 404);
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     for (let n = 0; n < 3; n += 1) {
       await room.work();
       clocks.advance(LONG_MS);
@@ -104,7 +104,7 @@ describe('the erasure of a user', () => {
   });
 
   it('is uncertain when a process died after it had sent the request', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     expect(await room.repository.markSending(await claim())).toBe(true);
     clocks.advance(LEASE_MS);
     other.answers.push(() => 404);
@@ -113,7 +113,7 @@ describe('the erasure of a user', () => {
   });
 
   it('is sent by nobody whose lease was lost', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     const late = await claim();
     clocks.advance(LEASE_MS);
     room.beforeSending = () => other.work();
@@ -123,7 +123,7 @@ describe('the erasure of a user', () => {
   });
 
   it('is announced once when the answer comes after another process has done it', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     room.answers.push(async () => {
       clocks.advance(LEASE_MS);
       await other.work();
@@ -136,14 +136,14 @@ describe('the erasure of a user', () => {
   it('lets the others rest when the service wants fewer requests', async () => {
     const message = { ...details, outcome: 'refused', status: 429, retryAfterMs: 42_000 } as const;
     room.answers.push(failing(new RateLimitedError('later', message)));
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await room.work();
     expect(room.worker.breaker.waitMs).toBe(42_000);
     expect(room.types()).toEqual(['erasure-retrying']);
   });
 
   it.each(['pause', 'cancel'] as const)('is not sent after a %s that came while it waited', async (what) => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     room.beforeSending = () => other.erasures[what]('r');
     await room.work();
     room.beforeSending = () => Promise.resolve();
@@ -155,10 +155,10 @@ describe('the erasure of a user', () => {
     expect(claims).toMatchObject(what === 'pause' ? [{ failures: 0, attempts: 0, cause: undefined }] : []);
   });
 
-  it('is given back, and the host is not asked, when a process died that had claimed it before a pause', async () => {
-    await room.ask('r', ['alice']);
+  it('is given back, and beforeErase is not called, when a process died that had claimed it before a pause', async () => {
+    await room.request('r', ['alice']);
     const claimed = await claim();
-    room.beforeErase = () => ({ veto: 'it was asked' });
+    room.beforeErase = () => ({ veto: 'it was called' });
     await room.erasures.pause('r');
     const reference = await storage.reference('r');
     await room.worker.execute({ ...claimed, reference });
@@ -169,7 +169,7 @@ describe('the erasure of a user', () => {
 
   it('is not sent when a process died that canceled its reference: the next one cancels the rest', async () => {
     const uids = Array.from({ length: 1_100 }, (_, n) => `user-${n}`);
-    await room.askList('list', uids);
+    await room.requestList('list', uids);
     const cancel = storage.cancelErasures.bind(storage);
     jest.spyOn(storage, 'cancelErasures').mockImplementationOnce(async (...given) => {
       expect(await cancel(...given)).toMatchObject({ more: true });
@@ -185,8 +185,8 @@ describe('the erasure of a user', () => {
 describe('the hook beforeErase', () => {
   it('vetoes for one reference, and its reason is kept', async () => {
     room.beforeErase = ({ reference }) => (reference === 'held' ? { veto: 'legal hold' } : undefined);
-    await room.ask('held', ['alice']);
-    await room.ask('r', ['alice']);
+    await room.request('held', ['alice']);
+    await room.request('r', ['alice']);
     await room.work();
     expect(room.sent).toHaveLength(1);
     expect(await room.receipts('held')).toMatchObject([
@@ -199,7 +199,7 @@ describe('the hook beforeErase', () => {
 
   it('comes too late after an attempt that may have erased the user, and the receipt says so', async () => {
     room.answers.push(away);
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await room.work();
     room.beforeErase = () => ({ veto: 'legal hold' });
     clocks.advance(LONG_MS);
@@ -210,10 +210,10 @@ describe('the hook beforeErase', () => {
 
 describe('an anonymization', () => {
   it('waits for the deletion of the same user, and logs nobody out before', async () => {
-    room.beforeErase = ({ mode }) => void asked.push(mode);
-    const asked: string[] = [];
-    await room.ask('a', ['alice'], 'anonymize');
-    await room.ask('d', ['alice']);
+    room.beforeErase = ({ mode }) => void called.push(mode);
+    const called: string[] = [];
+    await room.request('a', ['alice'], 'anonymize');
+    await room.request('d', ['alice']);
     room.answers.push(
       away,
       () => 200,
@@ -223,7 +223,7 @@ describe('an anonymization', () => {
     expect(await room.work()).toBe(0);
     clocks.advance(60_000);
     await room.work(1);
-    expect(asked).toEqual(['delete', 'delete']);
+    expect(called).toEqual(['delete', 'delete']);
     clocks.advance(60_000);
     await room.work();
     expect(room.sent).toEqual(['delete alice', 'delete alice', 'anonymize alice']);
@@ -231,8 +231,8 @@ describe('an anonymization', () => {
   });
 
   it('waits for a deletion that was requested while it waited for its turn', async () => {
-    await room.ask('a', ['alice'], 'anonymize');
-    room.beforeSending = () => other.ask('d', ['alice']);
+    await room.request('a', ['alice'], 'anonymize');
+    room.beforeSending = () => other.request('d', ['alice']);
     await room.work();
     room.beforeSending = () => Promise.resolve();
     await room.work();
@@ -240,9 +240,9 @@ describe('an anonymization', () => {
   });
 
   it('does not wait for a deletion that is parked', async () => {
-    await room.ask('d', ['alice']);
+    await room.request('d', ['alice']);
     await storage.park(await claim(), 'a hint', failedOnce);
-    await room.ask('a', ['alice'], 'anonymize');
+    await room.request('a', ['alice'], 'anonymize');
     await room.work();
     expect(room.sent).toEqual(['anonymize alice']);
   });
@@ -250,7 +250,7 @@ describe('an anonymization', () => {
 
 describe('an erasure that fails for too long', () => {
   it('is parked with a hint after three attempts in a row, and continues when it is retried', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     clocks.advance(GIVE_UP_AFTER_MS);
     for (let n = 0; n < 3; n += 1) {
       room.answers.push(refused);
@@ -272,7 +272,7 @@ describe('an erasure that fails for too long', () => {
   });
 
   it('is not late by the time of a pause', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await room.erasures.pause('r');
     clocks.advance(2 * GIVE_UP_AFTER_MS);
     await room.erasures.resume('r');
@@ -287,7 +287,7 @@ describe('an erasure that fails for too long', () => {
 
 describe('an erasure that no storage key vouches for', () => {
   it('is parked while its key is missing, and executed when the key is back', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     const stranger = new ErasureRoom(storage, ['another key']);
     await stranger.work();
     expect(stranger.types()).toEqual(['record-unverified', 'erasure-parked']);
@@ -297,7 +297,7 @@ describe('an erasure that no storage key vouches for', () => {
   });
 
   it('is found by the maintenance though nobody claims it, reported once, and may be canceled only', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     const found = await storage.reference('r');
     if (!found) throw new Error('no such reference');
     await storage.setPaused(found, true, 'a mark of somebody else');
@@ -309,7 +309,7 @@ describe('an erasure that no storage key vouches for', () => {
     expect(room.repository.unverified).toBe(1);
     expect(await room.erasures.resume('r')).toMatchObject({ state: 'unverified', waiting: 1 });
     const code = 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
-    await expect(room.ask('r', ['bob'])).rejects.toMatchObject({ code });
+    await expect(room.request('r', ['bob'])).rejects.toMatchObject({ code });
     expect(await room.erasures.cancel('r')).toMatchObject({ state: 'canceled', canceled: 1, waiting: 0 });
     expect(room.repository.unverified).toBe(0);
   });
@@ -317,7 +317,7 @@ describe('an erasure that no storage key vouches for', () => {
 
 describe('a reference that is overdue', () => {
   it('is reported once for each age, over all processes', async () => {
-    await room.ask('r', ['alice']);
+    await room.request('r', ['alice']);
     await room.worker.maintain();
     expect(await room.repository.problems()).toEqual({ parked: 0 });
     clocks.advance(7 * DAY_MS + 1);

@@ -14,7 +14,7 @@ const UNREADABLE_HINT =
   'no storageKey opens the record of this user: it was written with another storageKey, or somebody changed it in the ' +
   'database; restore the key that wrote it, or cancel the reference and request the erasure again under another one';
 const AFTER_THE_DELETION_MS = 60_000;
-/** An erasure that was paused, or waited behind a long list, may be too old at its first attempt: it has three in a row. */
+/** An erasure that was paused, or waited behind a long list, may be too old at its first attempt: it gets three in a row. */
 const LATE_FAILURES = 2;
 const LATE_DELAY_MS = 1_000;
 /** When a guest leaves the next attempt to the app. */

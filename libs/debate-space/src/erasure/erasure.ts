@@ -11,7 +11,7 @@ export interface ErasureRequest {
    * data. Default: a random UUID.
    */
   readonly reference?: string | undefined;
-  /** Who asked, in words of your own, at most 256 characters. Kept with the receipt: rather a role than a name. */
+  /** Who requested it, in words of your own, at most 256 characters. Kept with the receipt: rather a role than a name. */
   readonly requestedBy?: string | undefined;
   /**
    * A transaction that the host has open, with `postgresStorage` on the host's database: the erasure exists if and
@@ -21,26 +21,26 @@ export interface ErasureRequest {
 }
 
 /**
- * `waiting`: nothing was done yet; `overdue`: waiting for longer than the first of `erasure.overdueAfterMs`, or with some
- * that failed for good; `done` and `canceled`: nothing more will be done; `unverified`: nothing is done, because no storage
- * key vouches for the record: it was written with another one, or somebody changed it in the database.
+ * `waiting`: no request was sent yet; `overdue`: not finished after the first of `erasure.overdueAfterMs`, or with parked
+ * users; `done` and `canceled`: finished; `unverified`: nobody is erased, because no storage key vouches for the record: it
+ * was written with another one, or somebody changed it in the database.
  */
 export type ErasureState = 'waiting' | 'running' | 'paused' | 'done' | 'overdue' | 'canceled' | 'unverified';
 
-/** How the erasures of one reference stand. No personal data. `total` is the sum of all the counts after it. */
+/** The state of the erasures of one reference. No personal data. `total` is the sum of all the counts after it. */
 export interface ErasureStatus {
   readonly reference: string;
   readonly mode: ErasureMode;
   readonly requestedBy?: string;
   readonly state: ErasureState;
-  /** Whether the list was read to its end. Before that nothing is carried out; the same call goes on reading it. */
+  /** Whether the list was read to its end. Before that nobody of it is erased; repeat the call to read the rest. */
   readonly complete: boolean;
   readonly requestedAt: Date;
   readonly finishedAt?: Date;
   readonly total: number;
   /** The service has erased them. */
   readonly done: number;
-  /** The service did not know them (any more). */
+  /** The service did not find them. */
   readonly notFound: number;
   /** `erasure.beforeErase` forbade it. */
   readonly vetoed: number;
@@ -48,23 +48,24 @@ export interface ErasureStatus {
   /** Parked: they failed for `erasure.giveUpAfterMs`, or their records cannot be read. `retry` tries them again. */
   readonly failed: number;
   readonly waiting: number;
-  /** Of one of those who wait after a failed attempt. Of `status` and `progress` only. */
+  /** Present while a user waits for the next attempt after a failed one, in `status` and `progress` only. */
   readonly retrying?: RetryingErasure;
 }
 
-/** Why the last attempt failed, and when the next one is due at the earliest; absent while it is under way. */
+/** Why the last attempt at a user failed. */
 export interface RetryingErasure {
   readonly cause: string;
+  /** Absent when the next attempt is due or running. */
   readonly nextAttemptAt?: Date;
 }
 
-/** What `request` answers. */
+/** The result of `request`. */
 export interface RequestedErasure extends ErasureStatus {
   /** Whether the same was requested under another reference already, and is not done yet. */
   readonly alreadyRequested: boolean;
 }
 
-/** How far the work is. */
+/** How far the erasures of a reference have come. */
 export interface ErasureProgress extends ErasureStatus {
   /** Users a minute, over the last minute at most in which users were erased, and no more than `http.rateLimit` permits. */
   readonly perMinute: number;
@@ -74,7 +75,7 @@ export interface ErasureProgress extends ErasureStatus {
   readonly waitMs?: number;
 }
 
-/** What is kept of an erasure that is finished: nothing personal. */
+/** The record of one user's finished erasure. No personal data. */
 export interface ErasureReceipt {
   readonly reference: string;
   readonly mode: ErasureMode;
@@ -83,7 +84,7 @@ export interface ErasureReceipt {
   readonly subject: string;
   readonly requestedAt: Date;
   readonly doneAt: Date;
-  /** How many requests were sent, as far as it is known; none when vetoed immediately. */
+  /** How many requests were sent, as far as this is known; 0 when it was vetoed at the first attempt. */
   readonly attempts: number;
   /**
    * `unverified`: no storage key vouches for this record. It was written with another one, or by somebody else: it proves
@@ -100,7 +101,7 @@ export interface ErasureReceipt {
   readonly uncertain?: true;
 }
 
-/** What `erasure.beforeErase` is asked about. */
+/** The erasure that `erasure.beforeErase` permits or forbids. */
 export interface PendingErasure {
   readonly uid: string;
   readonly mode: ErasureMode;
@@ -109,12 +110,12 @@ export interface PendingErasure {
 }
 
 /**
- * Asked immediately before a user is erased – at each attempt, for each reference –, on whichever instance does it.
+ * Called immediately before a user is erased, at each attempt and for each reference, on the instance that erases.
  * `{ veto }` forbids it for good, with a reason of at most 1,000 characters that is kept with the receipt: no personal data.
- * When it throws or does not answer within 30 seconds, nothing is erased and it is asked again later.
+ * When it throws or does not answer within 30 seconds, nobody is erased, and it is called again later.
  */
 export type BeforeErase = (erasure: PendingErasure) => BeforeEraseAnswer | Promise<BeforeEraseAnswer>;
-/** What `erasure.beforeErase` answers: nothing to agree, `{ veto: reason }` to forbid the erasure for good. */
+/** The result of `erasure.beforeErase`: nothing to permit the erasure, `{ veto: reason }` to forbid it for good. */
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a hook that returns nothing agrees
 export type BeforeEraseAnswer = void | undefined | { readonly veto: string };
 

@@ -30,10 +30,10 @@ for (const kept of tableStorages.filter(({ name }) => !name.includes('ORM')))
       const [one, other] = [new ErasureRoom(storage), new ErasureRoom(shared)];
       for (const room of [one, other])
         room.beforeErase = ({ uid }) => (uid === 'held' ? { veto: 'legal hold' } : undefined);
-      await one.ask('r', ['alice', 'held']);
-      await other.ask('r', ['alice', 'bob']);
-      await one.askList('list', ['alice', 'bob', 'carol', 'dan', 'held']);
-      await other.askList('canceled', ['eve', 'frank']);
+      await one.request('r', ['alice', 'held']);
+      await other.request('r', ['alice', 'bob']);
+      await one.requestList('list', ['alice', 'bob', 'carol', 'dan', 'held']);
+      await other.requestList('canceled', ['eve', 'frank']);
       await one.erasures.cancel('canceled');
 
       // One process hangs with a user, whom the other one erases; an answer is lost; both work on the list.

@@ -112,7 +112,7 @@ describe('the delivery policy', () => {
     expect(after(years, job(0, 0, DAY - 5000))).toMatchObject({ delayMs: 5000, pauseMs: 3_600_000 });
   });
 
-  it('pauses the others for as long as the service asks, however old the one is that was answered', () => {
+  it('pauses the others for as long as the service requests, however old the one is that was answered', () => {
     const answer = { status: 429, retryAfterMs: 60_000 };
     expect(after(answer, job(9, 0, DAY - 1), 0)).toMatchObject({
       action: 'retry',

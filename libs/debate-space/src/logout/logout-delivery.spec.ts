@@ -96,19 +96,21 @@ describe('a guest, which has none of the options of the app', () => {
 
   it('does not park a logout that its keys do not open, or that is older than its own giveUpAfterMs', async () => {
     const other = new LogoutRepository(storage, cipher('another key of a test'), HOUR);
-    const endedAt = Date.now() - 2 * HOUR;
-    await other.add({
-      id: `${String(endedAt).padStart(15, '0')}-b`,
-      uid: 'bob',
-      reason: 'destroyed',
-      endedAt,
-    });
-    const { claims } = await storage.claim('logout', 1);
-    await storage.giveBack(claims);
+    const endedAt = Date.now();
+    for (const [repository, uid] of [
+      [other, 'bob'],
+      [logouts, 'carol'],
+    ] as const) {
+      const id = `${String(endedAt).padStart(15, '0')}-${uid}`;
+      await repository.add({ id, uid, reason: 'destroyed', endedAt });
+    }
     jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 3 * HOUR);
     await deliver([{ status: 503 }], true);
     expect(await logouts.parked(10, 0)).toEqual([]);
-    expect(await storage.listLogouts('waiting', 10)).toHaveLength(2);
+    expect(events).not.toContainEqual(
+      expect.objectContaining({ hint: expect.stringContaining('giveUpAfterMs') }),
+    );
+    expect(await storage.listLogouts('waiting', 10)).toHaveLength(3);
   });
 });
 

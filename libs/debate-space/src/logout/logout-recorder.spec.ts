@@ -158,6 +158,14 @@ describe('logouts that wait in memory', () => {
     ]).toEqual([true, true, false]);
     expect(await logouts.memoryCounts()).toMatchObject({ pending: 1, parked: 0 });
     repair();
+    const statesOf = async (uid: string) => (await logouts.history(uid)).map(({ state }) => state);
+    expect([await statesOf('m1'), await statesOf('m2'), await statesOf('s2')]).toEqual([
+      ['pending'],
+      ['discarded'],
+      ['parked'],
+    ]);
+    await logouts.forget('m1');
+    expect(await statesOf('m1')).toEqual(['superseded']);
     expect(await logouts.discard(s1 ?? '')).toBe(true);
     expect(await page(10, 0)).toEqual(['s2']);
   });

@@ -65,7 +65,7 @@ const WAITING = 'due_at IS NOT NULL';
 const PARKED = `state = 'parked' AND ended_at IS NOT NULL`;
 /** How many jobs, the latest due first, are searched for one that failed and waits. */
 const LATEST_DUE = 20;
-/** In `is_list`. A process of version 1 has lists with 1, and claims no others: it cannot read what this version seals. */
+/** In `is_list`. A process that knows version 1 of the tables has lists with 1, and claims no others: it cannot read new seals. */
 const LIST = 2;
 /** Lists of which users are erased, as `r`. */
 const RUNNING_LISTS = `r.app = ? AND r.is_list = ${LIST} AND r.finished_at IS NULL AND r.paused = 0

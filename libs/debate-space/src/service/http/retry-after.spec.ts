@@ -22,7 +22,7 @@ describe('retryAfterMs', () => {
       'Tue, 01 Jul 2025 11:00:00 GMT',
       10_000,
     ],
-    ['a date, with a Date that is none', inTenSeconds, 'yesterday', 10_000],
+    ['a date, with an unreadable Date', inTenSeconds, 'yesterday', 10_000],
     ['a date that has passed', 'Tue, 01 Jul 2025 11:00:00 GMT', undefined, 0],
     ['the form of RFC 850', 'Tuesday, 01-Jul-25 12:00:10 GMT', undefined, 10_000],
     ['nothing', undefined, undefined, undefined],

@@ -34,19 +34,54 @@ const bodies: readonly (readonly [body: unknown, type: string])[] = [
   [`${'['.repeat(20_000)}${']'.repeat(20_000)}`, json],
 ];
 
+const no = '{"success":false}';
+/** Bodies by which the service itself says that it did not do it. */
+const denials: typeof bodies = [
+  [{ success: false }, json],
+  [`\uFEFF${no}`, html],
+  [{ success: 'false' }, json],
+  [{ success: 0 }, json],
+  ['false', json],
+  [{ error: 'locked' }, json],
+  [{ success: true, errors: ['locked'] }, json],
+  [{ success: true, errors: [{ code: 7 }] }, json],
+  ['<result><success>false</success></result>', xml],
+  ['success=false', text],
+  ['---\nsuccess: no\n', text],
+  [`)]}',\n${no}`, text],
+  [`done(${no})`, 'application/javascript'],
+  [`${no}\n${no}\n`, 'application/x-ndjson'],
+  ["{'success': false}", json],
+  ['{"success":false,"success":true}', json],
+  ['{"data":{"success":false}}', json],
+  ['{"Success":False}', json],
+  ['{"__proto__":{"success":false},"constructor":{"success":0}}', json],
+];
+
+const messagePack = Buffer.from([0x81, 0xa7, ...Buffer.from('success'), 0xc2]);
+/** Bodies of a 200 that nobody can read. */
+const unreadable: typeof bodies = [
+  ['{"success":tr', json],
+  ['{"success":true}}', json],
+  ['{"success":true /* not yet */}', json],
+  [messagePack, json],
+  [messagePack, 'application/msgpack'],
+  ['--b\r\n\r\nOK\r\n--b--\r\n', 'multipart/mixed; boundary=b'],
+  ['data: done\n\n', 'text/event-stream'],
+  ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'image/svg+xml'],
+  [page, text],
+  [`<!-- ${'x'.repeat(9_000)} -->${page}`, text],
+  [Buffer.from(page, 'utf16le'), 'text/html; charset=utf-16'],
+  ['<script>location = "/login"</script>', text],
+];
+
 /** Each answer, and what it means for a logout and for the deletion of a user. */
 const rows: readonly Row[] = [
   ...bodies.map(([body, type]): Row => [200, body, type, 'delivered', 'done']),
   [201, '', text, 'delivered', 'done'],
   [204, '', text, 'delivered', 'done'],
   [202, '', text, 'delivered', 'UNEXPECTED_RESPONSE unknown repeated'],
-  [200, { success: false }, json, 'repeated', 'REFUSED refused'],
-  [200, '\uFEFF{"success":false}', html, 'repeated', 'REFUSED refused'],
-  [200, { success: 'false' }, json, 'repeated', 'REFUSED refused'],
-  [200, { success: 0 }, json, 'repeated', 'REFUSED refused'],
-  [200, 'false', json, 'repeated', 'REFUSED refused'],
-  [200, { error: 'locked' }, json, 'repeated', 'REFUSED refused'],
-  [200, { success: true, errors: ['locked'] }, json, 'repeated', 'REFUSED refused'],
+  ...denials.map(([body, type]): Row => [200, body, type, 'repeated', 'REFUSED refused']),
 
   // The service's own word.
   ...[400, 402, 406, 413, 415, 422, 451].flatMap((status): Row[] => [
@@ -61,7 +96,7 @@ const rows: readonly Row[] = [
   [410, { error: 'no user' }, json, 'repeated: down', 'USER_NOT_FOUND refused'],
 
   // Something else than the service.
-  [200, '{"success":tr', json, 'repeated: down', elsewhere('unknown')],
+  ...unreadable.map(([body, type]): Row => [200, body, type, 'repeated: down', elsewhere('unknown')]),
   [400, Buffer.from([0]), json, 'repeated: down', elsewhere()],
   ...[400, 401, 403, 404, 405, 410, 413, 422].map((status): Row => [
     status,

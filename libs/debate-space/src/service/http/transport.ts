@@ -158,7 +158,7 @@ function aborted({ operation }: HttpRequest, outcome: 'not-sent' | 'unknown'): A
   return new AbortedError('aborted', { operation, outcome, retryable: true, reason: 'ABORTED' });
 }
 
-/** The original error: axios wraps each error in one that holds the request with its keys. */
+/** The original error: axios wraps each error in its own, which holds the request with its keys. */
 function innermost(error: unknown): Cause {
   let inner = Object(error) as Cause;
   for (let depth = 0; depth < 5 && typeof inner.cause === 'object' && inner.cause !== null; depth += 1)
