@@ -9,7 +9,7 @@ const ORDER = [
 ];
 
 /** An application whose parts note the steps, in which they do what `act` does. */
-function application(act: (step: string) => unknown) {
+function application(act: (step: string) => unknown, durable = false, waiting = 0) {
   const steps: string[] = [];
   const events: DebateSpaceEvent[] = [];
   const step = (name: string) => (): unknown => {
@@ -20,8 +20,8 @@ function application(act: (step: string) => unknown) {
   shutdown.signal.addEventListener('abort', () => steps.push('abort'));
   const shared = {
     emit: (event: DebateSpaceEvent) => events.push(event),
-    options: { worker: true, storage: { durable: false } },
-    storage: { close: step('storage.close'), counts: () => Promise.resolve({ waiting: 0, parked: 0 }) },
+    options: { worker: true, storage: { durable } },
+    storage: { close: step('storage.close'), counts: () => Promise.resolve({ waiting, parked: 0 }) },
     watch: { stop: step('watch.stop') },
     shutdown,
     events: { complete: () => steps.push('complete') },
@@ -60,6 +60,19 @@ describe('the shutdown', () => {
     await shut();
     expect(steps).toEqual(ORDER);
     expect(events).toEqual([{ type: 'fault', where: 'shutdown', error: 'RangeError' }]);
+  });
+
+  it('reports what waits in a durable storage, and what it could not move there as lost', async () => {
+    const { events, shut } = application((step) => (step === 'logouts.moveToStorage' ? 40 : 0), true, 2);
+    await shut();
+    expect(events).toEqual([{ type: 'shutdown-incomplete', pending: 42, lost: 40 }]);
+  });
+
+  it('reports what waits in memory as lost', async () => {
+    const { events, shut } = application(() => 0, false, 2);
+    await shut();
+    const lost = { type: 'shutdown-incomplete', pending: 2, lost: 2 };
+    expect(events).toEqual([lost, { type: 'erasures-dropped', count: 2 }]);
   });
 
   it('ends within five seconds when no step of it answers', async () => {
