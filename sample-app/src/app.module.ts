@@ -4,11 +4,12 @@ import { ConfigModule, ConfigService } from '@nestjs/config';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { sqliteStorage } from 'nestjs-debate-space/sqlite';
-import { AdminModule } from './admin/admin.module.js';
+import { AdminController } from './admin/admin.controller.js';
 import { Accounts } from './auth/accounts.js';
 import { AuthModule } from './auth/auth.module.js';
 import { ENVIRONMENT, type Environment } from './environment.js';
-import { MyDataModule } from './my-data/my-data.module.js';
+import { MyDataController } from './my-data/my-data.controller.js';
+import { ReceiptController } from './my-data/receipt.controller.js';
 import { ProblemFilter } from './problem.filter.js';
 
 const PACKAGE = new URL('../', import.meta.url);
@@ -47,9 +48,8 @@ const PACKAGE = new URL('../', import.meta.url);
       }),
     }),
     AuthModule,
-    MyDataModule,
-    AdminModule,
   ],
+  controllers: [MyDataController, ReceiptController, AdminController],
   providers: [
     { provide: APP_PIPE, useClass: StandardSchemaValidationPipe },
     { provide: APP_FILTER, useClass: ProblemFilter },

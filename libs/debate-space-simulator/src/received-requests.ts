@@ -149,11 +149,8 @@ function withoutSecrets(query: ServiceCall['query']): Record<string, string | st
 }
 
 function keptHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const name of KEPT_HEADERS) {
-    const value = headers[name];
-    if (value !== undefined) kept[name] = value;
-  }
+  const found = KEPT_HEADERS.map((name) => [name, headers[name]] as const);
+  const kept = Object.fromEntries(found.filter(([, value]) => value !== undefined)) as Record<string, string>;
   // A credential sent without a scheme would pass for one, hence the list.
   const scheme = /^(Bearer|Basic|Digest) /i.exec(headers.authorization ?? '')?.[1];
   if (headers.authorization !== undefined) kept.authorization = scheme ?? '[no known scheme]';

@@ -55,24 +55,25 @@ export const DEMO_CREDENTIALS = Object.freeze({
   applicationName: 'demo',
 });
 
+const DEFAULTS: SimulatorSettings = {
+  ...DEMO_CREDENTIALS,
+  port: 0,
+  host: '127.0.0.1',
+  hostNames: [],
+  secretKeyEncoding: 'utf8',
+  algorithms: ['HS256', 'HS384', 'HS512'],
+  users: [],
+  rateLimit: { requests: 100, perMs: 60_000 },
+  clockOffsetSeconds: 0,
+  reissueTokens: false,
+  pagingHeaders: true,
+  keepProcessAlive: false,
+};
+
 /** @throws TypeError naming the option that cannot be used; never its value. */
 export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
-  const settings: SimulatorSettings = {
-    port: options.port ?? 0,
-    host: options.host ?? '127.0.0.1',
-    hostNames: options.hostNames ?? [],
-    apiKey: options.apiKey ?? DEMO_CREDENTIALS.apiKey,
-    secretKey: options.secretKey ?? DEMO_CREDENTIALS.secretKey,
-    applicationName: options.applicationName ?? DEMO_CREDENTIALS.applicationName,
-    secretKeyEncoding: options.secretKeyEncoding ?? 'utf8',
-    algorithms: [...(options.algorithms ?? (['HS256', 'HS384', 'HS512'] as const))],
-    users: options.users ?? [],
-    rateLimit: options.rateLimit ?? { requests: 100, perMs: 60_000 },
-    clockOffsetSeconds: options.clockOffsetSeconds ?? 0,
-    reissueTokens: options.reissueTokens ?? false,
-    pagingHeaders: options.pagingHeaders ?? true,
-    keepProcessAlive: options.keepProcessAlive ?? false,
-  };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const settings: SimulatorSettings = { ...DEFAULTS, ...Object.fromEntries(given) };
   for (const name of ['apiKey', 'secretKey', 'applicationName'] as const) {
     if (settings[name] === '') throw new TypeError(`Option "${name}" must not be empty.`);
   }

@@ -74,6 +74,7 @@ describe('an erasure that was left to the app', () => {
     expect(await watching.code).toBe(0);
     expect(JSON.parse(watching.out())).toMatchObject({ state: 'done', done: 2 });
     expect(scene.uids).toEqual(['cleo']);
+    expect((await scene.run('erasures list')).out).toMatch(/delete +done +2 of 2 +case-1$/m);
     const receipt = { reference: 'case-1', mode: 'delete', outcome: 'erased', status: 200, loggedOut: true };
     const receipts = await scene.answers('erasures receipts case-1');
     expect(receipts).toMatchObject([receipt, receipt]);

@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** An answer that takes the place of the real one. */
 export interface Substitute {
-  readonly kind: Fault['kind'];
   /** Whether the operation is applied all the same. */
   readonly applies: boolean;
   readonly answer: Answer;
@@ -18,15 +17,15 @@ export function substituteAnswer(fault: Fault): Substitute | undefined {
     case 'status': {
       const body = fault.body ?? { success: false, error: `Status ${fault.status}` };
       const answer = answerWith(fault.status, JSON_TYPE, body, fault.headers);
-      return { kind: fault.kind, applies: false, answer };
+      return { applies: false, answer };
     }
     case 'body': {
       const answer = answerWith(fault.status ?? 200, fault.contentType ?? JSON_TYPE, fault.body);
-      return { kind: fault.kind, applies: fault.apply ?? false, answer };
+      return { applies: fault.apply ?? false, answer };
     }
     case 'redirect': {
       const answer = { status: fault.status ?? 302, headers: { location: fault.location }, body: '' };
-      return { kind: fault.kind, applies: false, answer };
+      return { applies: false, answer };
     }
     default:
       return undefined;

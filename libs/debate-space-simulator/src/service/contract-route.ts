@@ -52,7 +52,7 @@ export function contractRoute(
       call = callFrom(request, await readBody(request));
       const substitute = fault && substituteAnswer(fault);
       if (substitute?.applies === false) {
-        outcome = { answer: substitute.answer, reason: `simulated failure: ${substitute.kind}` };
+        outcome = { answer: substitute.answer, reason: `simulated failure: ${fault?.kind}` };
       } else {
         const answer = perform(call);
         outcome = { answer: substitute?.answer ?? answer };
