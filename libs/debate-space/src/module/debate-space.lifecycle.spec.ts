@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
+import type { Guest } from '../storage/engine.js';
 import { shutDown, Workers, type ApplicationParts } from './debate-space.lifecycle.js';
 
 const ORDER = [
@@ -8,7 +9,7 @@ const ORDER = [
 ];
 
 /** An application whose parts note the steps, in which they do what `act` does. */
-function application(act: (step: string) => unknown) {
+function application(act: (step: string) => unknown, durable = false, waiting = 0) {
   const steps: string[] = [];
   const events: DebateSpaceEvent[] = [];
   const step = (name: string) => (): unknown => {
@@ -19,8 +20,8 @@ function application(act: (step: string) => unknown) {
   shutdown.signal.addEventListener('abort', () => steps.push('abort'));
   const shared = {
     emit: (event: DebateSpaceEvent) => events.push(event),
-    options: { worker: true, storage: { durable: false } },
-    storage: { close: step('storage.close'), counts: () => Promise.resolve({ waiting: 0, parked: 0 }) },
+    options: { worker: true, storage: { durable } },
+    storage: { close: step('storage.close'), counts: () => Promise.resolve({ waiting, parked: 0 }) },
     watch: { stop: step('watch.stop') },
     shutdown,
     events: { complete: () => steps.push('complete') },
@@ -61,6 +62,19 @@ describe('the shutdown', () => {
     expect(events).toEqual([{ type: 'fault', where: 'shutdown', error: 'RangeError' }]);
   });
 
+  it('reports what waits in a durable storage, and what it could not move there as lost', async () => {
+    const { events, shut } = application((step) => (step === 'logouts.moveToStorage' ? 40 : 0), true, 2);
+    await shut();
+    expect(events).toEqual([{ type: 'shutdown-incomplete', pending: 42, lost: 40 }]);
+  });
+
+  it('reports what waits in memory as lost', async () => {
+    const { events, shut } = application(() => 0, false, 2);
+    await shut();
+    const lost = { type: 'shutdown-incomplete', pending: 2, lost: 2 };
+    expect(events).toEqual([lost, { type: 'erasures-dropped', count: 2 }]);
+  });
+
   it('ends within five seconds when no step of it answers', async () => {
     const { steps, shut } = application(() => new Promise(() => undefined));
     const done = shut();
@@ -72,29 +86,48 @@ describe('the shutdown', () => {
   });
 });
 
-it('a process that works removes all that is too old, in memory as well, however little one call removes', async () => {
-  const left = { storage: 3, memory: 3 };
-  const storage = {
-    claim: () => Promise.resolve({ claims: [], nextMs: undefined }),
-    prune: () => Promise.resolve((left.storage -= 1) > 0),
-  };
-  const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
-  const application = {
-    options: { worker: false, storage: {}, logout: {}, erasure: {} },
-    ...{
-      storage,
-      memory,
-      emit: () => undefined,
-      watch: { isOpen: true },
-      added: { subscribe: () => undefined },
+describe('a drain', () => {
+  const overdue = jest.fn(() => Promise.resolve());
+
+  /** Drains a process without a worker. @returns how often more could be pruned, and the kinds of jobs that were claimed */
+  async function drained(guest?: Guest) {
+    const left = { storage: 3, memory: 3 };
+    const claimed = new Set<string>();
+    const storage = {
+      claim: (kind: string) => {
+        claimed.add(kind);
+        return Promise.resolve({ claims: [], nextMs: undefined });
+      },
+      prune: () => Promise.resolve((left.storage -= 1) > 0),
+    };
+    const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
+    const application = {
+      options: { worker: false, storage: { guest }, logout: {}, erasure: {} },
+      ...{ storage, memory, emit: () => undefined, watch: { isOpen: true } },
+    };
+    const breaker = { waitMs: 0, concurrency: 1, isOpen: false };
+    const work = { storage, batch: 1, pauseMs: () => 0, breaker };
+    const delivery = { stored: { ...work, kind: 'logout' } };
+    const erasures = { ...work, kind: 'erasure', maintain: overdue };
+    const workers = new Workers(
+      ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
+    );
+    await workers.workOff(1_000);
+    return { left, claimed: [...claimed] };
+  }
+
+  it('removes all that is too old, in memory as well, however little one call removes', async () => {
+    expect(await drained()).toEqual({ left: { storage: 0, memory: 0 }, claimed: ['logout', 'erasure'] });
+    expect(overdue).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([['logout'], ['erasure']] as const)(
+    'of a guest works on its kind of jobs only (%s), removes nothing and reports nothing as overdue',
+    async (kind) => {
+      overdue.mockClear();
+      const left = { storage: 3, memory: 0 };
+      expect(await drained({ kinds: [kind] })).toEqual({ left, claimed: [kind] });
+      expect(overdue).not.toHaveBeenCalled();
     },
-  };
-  const work = { storage, batch: 1, pauseMs: () => 0 };
-  const delivery = { stored: { ...work, kind: 'logout' } };
-  const erasures = { ...work, kind: 'erasure', maintain: () => Promise.resolve() };
-  const workers = new Workers(
-    ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
   );
-  await workers.workOff(1_000);
-  expect(left).toEqual({ storage: 0, memory: 0 });
 });

@@ -114,9 +114,9 @@ export function maxPageBytes(perPage = USERS): number {
  * @param mayBeBehind whether the page before may have been the last one: the service did not say
  * @throws `DebateSpaceRequestError`
  */
-export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind = false): ListedPage {
+export function listedPage(reply: HttpReply, requested: ListUsersQuery, mayBeBehind = false): ListedPage {
   if (mayBeBehind && isBehindLast(reply))
-    return { page: { users: [], page: asked.page ?? 1 }, follows: undefined };
+    return { page: { users: [], page: requested.page ?? 1 }, follows: undefined };
   assertSuccess(reply, { 404: NO_LIST, 410: NO_LIST });
   if (!isReadable(reply.body))
     throw unexpected(reply, 'and the body has too many values, or is nested too deeply');
@@ -127,8 +127,8 @@ export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind 
     throw unexpected(reply, `and the body is ${body === undefined ? 'empty' : 'not a list of users'}`);
   const users = records.map((record) => normalized(record, reply));
   const count = (name: string): number | undefined => wholeNumber(reply.header(name));
-  const page = count('current-page') ?? asked.page ?? 1;
-  const perPage = asked.perPage ?? count('page-items');
+  const page = count('current-page') ?? requested.page ?? 1;
+  const perPage = requested.perPage ?? count('page-items');
   const totalPages = count('total-pages');
   const nextPage =
     count('next-page') ?? (totalPages !== undefined && page < totalPages ? page + 1 : undefined);

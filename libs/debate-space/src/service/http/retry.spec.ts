@@ -33,11 +33,7 @@ describe('repeating a call', () => {
   });
 
   it.each<[string, Fault, number, object]>([
-    ['400', status(400), 1, { name: 'RefusedError', status: 400, outcome: 'refused' }],
-    ['403', status(403), 1, { name: 'PermissionError', status: 403, outcome: 'refused' }],
     ['404', status(404), 1, { name: 'UserNotFoundError', status: 404, outcome: 'refused' }],
-    ['408', status(408), 3, { name: 'TimeoutError', status: 408, outcome: 'unknown' }],
-    ['425', status(425), 3, { name: 'UnavailableError', status: 425, outcome: 'refused' }],
     ['429', status(429), 3, { name: 'RateLimitedError', status: 429, outcome: 'refused' }],
     ['503', status(503), 3, { name: 'UnavailableError', status: 503, outcome: 'unknown' }],
     ['a connection that ends', { kind: 'outage' }, 3, { name: 'NetworkError', outcome: 'unknown' }],
