@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DebateSpaceEvent } from '../events.js';
 import { shutDown, Workers, type ApplicationParts } from './debate-space.lifecycle.js';
 
@@ -85,6 +86,21 @@ describe('the shutdown', () => {
   });
 });
 
+/** The workers of a process with `worker: false`. */
+function workersOn(storage: object, memory?: object, execute?: () => Promise<void>): Workers {
+  const application = {
+    ...{ options: { worker: false, storage: {}, logout: {}, erasure: {} }, storage, memory },
+    ...{ emit: () => undefined, watch: { isOpen: true } },
+  };
+  const breaker = { waitMs: 0, concurrency: 1, isOpen: false };
+  const work = { storage, batch: 1, breaker, pauseMs: () => 0, execute };
+  const delivery = { stored: { ...work, kind: 'logout' } };
+  const erasures = { ...work, kind: 'erasure', maintain: () => Promise.resolve() };
+  return new Workers(
+    ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
+  );
+}
+
 it('a process that works removes all that is too old, in memory as well, however little one call removes', async () => {
   const left = { storage: 3, memory: 3 };
   const storage = {
@@ -92,22 +108,24 @@ it('a process that works removes all that is too old, in memory as well, however
     prune: () => Promise.resolve((left.storage -= 1) > 0),
   };
   const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
-  const application = {
-    options: { worker: false, storage: {}, logout: {}, erasure: {} },
-    ...{
-      storage,
-      memory,
-      emit: () => undefined,
-      watch: { isOpen: true },
-      added: { subscribe: () => undefined },
-    },
-  };
-  const work = { storage, batch: 1, pauseMs: () => 0 };
-  const delivery = { stored: { ...work, kind: 'logout' } };
-  const erasures = { ...work, kind: 'erasure', maintain: () => Promise.resolve() };
-  const workers = new Workers(
-    ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
-  );
+  const workers = workersOn(storage, memory);
   await workers.workOff(1_000);
   expect(left).toEqual({ storage: 0, memory: 0 });
+});
+
+it('a drain that the host aborts waits for the jobs that run', async () => {
+  const abort = new AbortController();
+  const claims = [{ id: 'a logout' }];
+  const storage = {
+    claim: (kind: string) => Promise.resolve({ claims: kind === 'logout' ? claims.splice(0) : [] }),
+    prune: () => Promise.resolve(false),
+  };
+  let hasEnded = false;
+  const workers = workersOn(storage, undefined, async () => {
+    abort.abort();
+    await sleep(50);
+    hasEnded = true;
+  });
+  await workers.workOff(60_000, abort.signal);
+  expect(hasEnded).toBe(true);
 });
