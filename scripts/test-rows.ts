@@ -1,12 +1,12 @@
 // npm run test:rows: plays every row of the table of endings on every stack, in one process, several hosts at a time, and says
-// which promises were broken: told, stored, same, contained. Arguments: what the names of stack and row contain.
-// Options: `--told` for that promise alone, `--lanes` for the hosts at a time.
+// which promises were broken: reported, stored, same, contained. Arguments: what the names of stack and row contain.
+// Options: `--reported` for that promise alone, `--lanes` for the hosts at a time.
 import { parseArgs } from 'node:util';
 import { judgeAll, promises } from '#support/endings/judge.js';
 import { endingCells } from '#support/endings/stacks.js';
 
 const { values, positionals } = parseArgs({
-  options: { told: { type: 'boolean', default: false }, lanes: { type: 'string', default: '6' } },
+  options: { reported: { type: 'boolean', default: false }, lanes: { type: 'string', default: '6' } },
   allowPositionals: true,
 });
 const errors: string[] = [];
@@ -20,7 +20,7 @@ const begun = performance.now();
 const counts = Object.fromEntries(promises.map((name) => [name, 0]));
 const wrong: string[] = [];
 let right = 0;
-const options = values.told ? { only: () => ['told', 'stored'] as const } : {};
+const options = values.reported ? { only: () => ['reported', 'stored'] as const } : {};
 await judgeAll(
   cells,
   Number(values.lanes),

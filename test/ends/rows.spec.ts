@@ -38,14 +38,14 @@ describe.each<{
   only: (cell: EndingCell) => readonly Promised[];
 }>([
   {
-    title: 'the ends of the row are told and stored, the host does the same, and nothing is thrown',
+    title: 'the ends of the row are reported and stored, the host does the same, and nothing is thrown',
     cells: eachRowOnce,
     only: promisesOf,
   },
   {
-    title: 'the ends of the row are told and stored on a stack of its own',
+    title: 'the ends of the row are reported and stored on a stack of its own',
     cells: endingCells.filter((cell) => SPECIAL.test(cell.stack) && isCore(cell)),
-    only: () => ['told', 'stored'],
+    only: () => ['reported', 'stored'],
   },
 ])('$title:', ({ cells, only }) => {
   const verdicts = new Map<EndingCell, Verdict>();

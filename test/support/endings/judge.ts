@@ -1,4 +1,6 @@
-// Plays each row with the plugin, without it, and with something of the plugin broken, and holds four promises against it.
+// Judges one row on one stack (`judge`). It plays the row up to three times, each time on a fresh host (`play`): with the plugin, whose
+// reports have to be those of the row (`reported`), before the answer (`stored`); without the plugin, where the host, its store and
+// its browsers have to learn the same (`same`); and with something of the plugin's surroundings broken (`contained`).
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceEvents,
@@ -15,7 +17,7 @@ import { startService, using } from '../service/service.js';
 import { play, type PlayOptions, type Played } from './play.js';
 
 /** The promises that a row may break. */
-export const promises = ['told', 'stored', 'same', 'contained'] as const;
+export const promises = ['reported', 'stored', 'same', 'contained'] as const;
 export type Promised = (typeof promises)[number];
 
 export interface Verdict {
@@ -36,10 +38,10 @@ export interface JudgeOptions {
 }
 
 const STORAGE_KEY = 'the storage key of a test';
-const TOLD_WITHIN_MS = 15_000;
-const PLAYED_WITHIN_MS = 40_000;
-/** A user who is told of twice within this time harms nobody. */
-const TWICE_WITHIN_MS = 1_000;
+const REPORT_TIMEOUT_MS = 15_000;
+const PLAY_TIMEOUT_MS = 40_000;
+/** Two reports of one user within this time harm nobody. */
+const MAX_APART_MS = 1_000;
 
 async function judge(
   cell: EndingCell,
@@ -49,24 +51,24 @@ async function judge(
 ): Promise<Verdict> {
   const wrong: string[] = [];
   const checked = new Set<Promised>();
-  let seen: Watched | undefined;
+  let watched: Watched | undefined;
   const run = (how: Promised, work: () => Promise<unknown>): Promise<unknown> =>
-    within(PLAYED_WITHIN_MS, work()).catch((error: unknown) => wrong.push(`${how}: ${String(error)}`));
-  await run('told', async () => {
-    seen = await watched(cell, service, await options.storage?.());
-    checked.add('told');
-    wrong.push(...toldWrongly(cell, seen, options.nest).map((text) => `told: ${text}`));
+    within(PLAY_TIMEOUT_MS, work()).catch((error: unknown) => wrong.push(`${how}: ${String(error)}`));
+  await run('reported', async () => {
+    watched = await playWatched(cell, service, await options.storage?.());
+    checked.add('reported');
+    wrong.push(...wrongReports(cell, watched, options.nest).map((text) => `reported: ${text}`));
     const { later = false, laterOn } = cell.ending;
-    if (seen.stored === undefined || later || laterOn === `nest${options.nest ?? ''}`) return;
+    if (watched.stored === undefined || later || laterOn === `nest${options.nest ?? ''}`) return;
     checked.add('stored');
-    if (!seen.stored) wrong.push('stored: the answer was whole before the logout was stored');
+    if (!watched.stored) wrong.push('stored: the answer was whole before the logout was stored');
   });
   const wanted = options.only?.(cell) ?? promises;
   if (!wanted.includes('same')) return { checked: [...checked], wrong };
   await run('same', async () => {
     const plain = await play(cell, {});
     checked.add('same');
-    if (seen) wrong.push(...difference(plain, seen.played).map((text) => `same: ${text}`));
+    if (watched) wrong.push(...difference(plain, watched.played).map((text) => `same: ${text}`));
     if (!wanted.includes('contained')) return;
     const names = Object.keys(breakages);
     const name = names[n % names.length] ?? '';
@@ -83,16 +85,16 @@ async function judge(
 
 interface Watched {
   readonly played: Played;
-  /** As the service heard of them. */
-  readonly told: readonly string[];
-  /** When the host was told, by uid. */
+  /** The users whose logouts the service has received. */
+  readonly reported: readonly string[];
+  /** When the host had its events, by uid. */
   readonly at: ReadonlyMap<string, readonly number[]>;
   readonly isLate: boolean;
   /** Whether all was stored when the answer was whole; undefined: no request has ended a session. */
   readonly stored: boolean | undefined;
 }
 
-async function watched(
+async function playWatched(
   cell: EndingCell,
   service: DebateSpaceSimulator,
   storage: Partial<DebateSpaceModuleOptions> = {},
@@ -101,7 +103,7 @@ async function watched(
   const at = new Map<string, number[]>();
   const reports = cell.ending.reports ?? ['alice'];
   const before = service.received.logouts.length;
-  const told = (): string[] => service.received.logouts.slice(before).map(nameOf);
+  const reported = (): string[] => service.received.logouts.slice(before).map(nameOf);
   let [stored, isLate]: [boolean | undefined, boolean] = [undefined, false];
   let nameOf = (uid: string): string => uid;
   // A busy machine is no storage that is away.
@@ -123,24 +125,24 @@ async function watched(
     answered: () => {
       stored = logouts.size >= reports.length;
     },
-    told: async (loggedOut) => {
-      isLate = !(await heard(service, loggedOut, told));
+    reported: async (loggedOut) => {
+      isLate = !(await haveAllReports(service, loggedOut, reported));
     },
   };
   const played = await play(cell, options);
-  return { played, told: told(), at, isLate, stored };
+  return { played, reported: reported(), at, isLate, stored };
 }
 
-/** @returns whether the service has heard of all of them */
-async function heard(
+/** Waits until the service has received a logout of each of them. @returns whether it has */
+async function haveAllReports(
   service: DebateSpaceSimulator,
   uids: readonly string[],
-  told: () => readonly string[],
+  reported: () => readonly string[],
 ): Promise<boolean> {
   try {
-    while (uids.some((uid) => !told().includes(uid))) {
+    while (uids.some((uid) => !reported().includes(uid))) {
       const count = service.received.of('logout').length + 1;
-      await service.received.waitFor('logout', { count, timeoutMs: TOLD_WITHIN_MS });
+      await service.received.waitFor('logout', { count, timeoutMs: REPORT_TIMEOUT_MS });
     }
     return true;
   } catch {
@@ -148,25 +150,25 @@ async function heard(
   }
 }
 
-function toldWrongly({ ending }: EndingCell, seen: Watched, nest = '12'): string[] {
+function wrongReports({ ending }: EndingCell, watched: Watched, nest = '12'): string[] {
   const ends = ending.endsOn?.[`nest${nest}` as 'nest10'] ?? ending.ends;
   const expected = (ending.reports ?? (ends ? ['alice'] : [])).toSorted();
   const leaves = (ending.leaves ?? expected).toSorted();
-  const told = [...new Set(seen.told)].toSorted();
+  const reported = [...new Set(watched.reported)].toSorted();
   const wrong: string[] = [];
-  const { loggedOut } = seen.played;
+  const { loggedOut } = watched.played;
   if (!isDeepStrictEqual(loggedOut, [...new Set(leaves)]))
     wrong.push(
       `the browsers of [${loggedOut.join()}] are logged out, and the row expects [${leaves.join()}]`,
     );
-  const missed = expected.filter((uid) => !told.includes(uid));
-  const invented = told.filter((uid) => !expected.includes(uid));
+  const missed = expected.filter((uid) => !reported.includes(uid));
+  const invented = reported.filter((uid) => !expected.includes(uid));
   if (missed.length > 0) wrong.push(`missed: ${missed.join()}`);
   if (invented.length > 0) wrong.push(`invented: ${invented.join()}`);
-  if (seen.isLate && missed.length === 0) wrong.push('told only when the host was stopped');
+  if (watched.isLate && missed.length === 0) wrong.push('reported only when the host was stopped');
   // A scene may end a session of a user again and again.
-  for (const [uid, times] of ending.play ? [] : seen.at)
-    if ((times.at(-1) ?? 0) - (times[0] ?? 0) > TWICE_WITHIN_MS) wrong.push(`twice: ${uid}`);
+  for (const [uid, times] of ending.play ? [] : watched.at)
+    if ((times.at(-1) ?? 0) - (times[0] ?? 0) > MAX_APART_MS) wrong.push(`twice: ${uid}`);
   return wrong;
 }
 
@@ -263,19 +265,19 @@ async function within(ms: number, work: Promise<unknown>): Promise<unknown> {
   });
 }
 
-/** Judges some rows at a time, each lane with a service of its own. @param told called with each verdict */
+/** Judges some rows at a time, each lane with a service of its own. @param judged called with each verdict */
 export async function judgeAll(
   cells: readonly EndingCell[],
   lanes: number,
   options: JudgeOptions,
-  told: (cell: EndingCell, verdict: Verdict) => unknown,
+  judged: (cell: EndingCell, verdict: Verdict) => unknown,
 ): Promise<void> {
   let next = 0;
   const lane = async (): Promise<void> => {
     await using service = await startService();
     for (let n = next++; n < cells.length; n = next++) {
       const cell = cells[n];
-      if (cell) await told(cell, await judge(cell, n, service, options));
+      if (cell) await judged(cell, await judge(cell, n, service, options));
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));

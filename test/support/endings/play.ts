@@ -16,8 +16,8 @@ export interface PlayOptions {
   readonly over?: (() => void) | undefined;
   /** Called when the browser has the whole answer of the request that ends the session. */
   readonly answered?: () => void;
-  /** Waits until somebody was told of these ends. Default: nobody is. */
-  readonly told?: (uids: readonly string[]) => Promise<unknown>;
+  /** Waits until these users were reported. Default: does not wait. */
+  readonly reported?: (uids: readonly string[]) => Promise<unknown>;
 }
 
 export interface Played {
@@ -68,7 +68,7 @@ class Play {
       host.recover?.();
       for (const [n, { uid, browser }] of this.#actors.entries())
         if (uid !== undefined && (await this.#ask(n, browser, 'GET', '/whoami')) !== uid) loggedOut.add(uid);
-      await options.told?.([...loggedOut]);
+      await options.reported?.([...loggedOut]);
     } finally {
       for (const each of cleanUp) each();
       options.over?.();
@@ -84,13 +84,13 @@ class Play {
   async #act(context: unknown): Promise<void> {
     const { ending } = this.cell;
     const named = ending.play && this.#acts.get((context as Handling).url.split('?')[1] ?? '');
-    this.#trace.seen(`begins: ${this.#sight(context)}`);
+    this.#trace.handler(`begins: ${this.#sight(context)}`);
     this.#entered.open();
     try {
       await (named ?? ending.act)(context as Handling);
-      this.#trace.seen(`ends: ${this.#sight(context)}`);
+      this.#trace.handler(`ends: ${this.#sight(context)}`);
     } catch (error) {
-      this.#trace.seen(`throws: ${String(error)}, ${this.#sight(context)}`);
+      this.#trace.handler(`throws: ${String(error)}, ${this.#sight(context)}`);
       throw error;
     } finally {
       this.#left.open();
@@ -181,8 +181,8 @@ class Play {
       job: async (work) => {
         if (host.store) await work(host.store);
       },
-      told: async (count = 1) => {
-        while (this.options.told && this.#ends.length < count) await this.#endsChanged.passed;
+      reported: async (count = 1) => {
+        while (this.options.reported && this.#ends.length < count) await this.#endsChanged.passed;
       },
       answered: () => this.options.answered?.(),
     };

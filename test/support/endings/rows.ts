@@ -21,8 +21,11 @@ export interface Row extends Ending<Handling> {
   readonly graceMs?: number;
   /** In place of the act: what happens without any request to the only session that there is. */
   readonly job?: (store: HandledStore, sid: string) => unknown;
-  /** `expiry`: the option; `own store`: that of @fastify/session, which keeps what has run out. */
-  readonly needs?: 'expiry' | 'own store';
+  /**
+   * `expiry`: the option; `own store`: that of @fastify/session, which keeps what has run out; `rolling`: the option of
+   * express-session, by which each answer sets the cookie again.
+   */
+  readonly needs?: 'expiry' | 'own store' | 'rolling';
 }
 type More = Omit<Row, 'name' | 'ends' | 'act'>;
 

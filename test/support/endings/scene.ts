@@ -20,7 +20,7 @@ export interface Scene {
   /** What a job does to the store of the host. */
   job(work: (store: Handling['store']) => unknown): Promise<void>;
   /** Resolves when as many users have been reported to the host's events; at once without the plugin. */
-  told(count?: number): Promise<void>;
+  reported(count?: number): Promise<void>;
   /** Notes that the answer is whole which ends a session: what it ends must be stored by now. */
   answered(): void;
 }

@@ -89,6 +89,12 @@ export const scenes: readonly Row[] = [
     { graceMs: SHORT_GRACE_MS },
   ),
   scene('a renewal while an ordinary request is under way', [], beside({}, renew)),
+  scene(
+    'a renewal while an ordinary request is under way, whose answer sets the old cookie again',
+    ['alice'],
+    beside({}, renew),
+    { needs: 'rolling', ...onExpress },
+  ),
   ...[
     onExpress,
     { ...onFastify, leaves: [] }, // the slow request saves its session back
@@ -103,7 +109,7 @@ export const scenes: readonly Row[] = [
         const answer = alice.request('slow');
         await entered;
         await alice.request('out');
-        await on.told();
+        await on.reported();
         goOn();
         await answer;
       },
@@ -120,7 +126,7 @@ export const scenes: readonly Row[] = [
       await entered;
       const sid = await alice.sid();
       await on.job((store) => jobs.destroy(store, sid));
-      await on.told();
+      await on.reported();
       goOn();
       await answer;
     },
@@ -211,7 +217,7 @@ export const scenes: readonly Row[] = [
     const answer = alice.request('stream');
     await entered;
     await alice.request('out');
-    await on.told();
+    await on.reported();
     goOn();
     await answer;
   }),
@@ -294,7 +300,7 @@ export const scenes: readonly Row[] = [
       handler.clearCookie();
     });
     await alice.request('leave');
-    await on.told();
+    await on.reported();
     await on.job((store) => jobs.destroy(store, sid));
   }),
   scene(
@@ -345,7 +351,7 @@ export const scenes: readonly Row[] = [
     for (const count of [2, 3]) {
       await alice.request('in');
       await alice.request('out');
-      await on.told(count);
+      await on.reported(count);
     }
   }),
   scene('fifty logouts of fifty users at once', fifty, async (on) => {

@@ -176,6 +176,12 @@ const expressVariants: readonly ExpressVariant[] = [
     session: (store) => ({ store, expiry: { sweepMs: 50 } }),
   },
   {
+    name: 'Express, express-session with rolling',
+    login: 'session',
+    has: ({ needs }) => needs === 'rolling',
+    host: { maxAge: 3_600_000 },
+  },
+  {
     name: 'Express, a store that calls back in the context of another request',
     login: 'session',
     store: () => new ConnectionStore(),

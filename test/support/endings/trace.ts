@@ -9,8 +9,8 @@ const VOLATILE = ['date', 'connection', 'keep-alive', 'transfer-encoding'];
 export class Trace {
   /** By browser, each request with its answer. */
   readonly #browsers: string[][] = [];
-  /** What handlers saw. */
-  readonly #seen: string[] = [];
+  /** The session as handlers have it. */
+  readonly #handlers: string[] = [];
   /** What reached the store, and what it answered. */
   readonly #calls: string[] = [];
   readonly #sids: string[] = [];
@@ -19,12 +19,12 @@ export class Trace {
   constructor(readonly many: boolean) {}
 
   lines(): Readonly<Record<string, readonly unknown[]>> {
-    if (!this.many) return { browsers: this.#browsers, seen: this.#seen, store: this.#calls };
+    if (!this.many) return { browsers: this.#browsers, handlers: this.#handlers, store: this.#calls };
     const nameless = (lines: readonly string[]): string[] =>
       lines.map((line) => line.replaceAll(/\bs\d+\b/g, 's'));
     return {
       browsers: this.#browsers.map(nameless),
-      seen: nameless(this.#seen).toSorted(),
+      handlers: nameless(this.#handlers).toSorted(),
       store: nameless(this.#calls).toSorted(),
     };
   }
@@ -36,8 +36,8 @@ export class Trace {
     return `s${this.#sids.indexOf(sid) + 1}`;
   }
 
-  seen(line: string): void {
-    this.#seen.push(line);
+  handler(line: string): void {
+    this.#handlers.push(line);
   }
 
   async answered(browser: number, request: string, response: Response): Promise<string> {
@@ -63,10 +63,10 @@ export class Trace {
     return [`${name}=${value && sid}`, ...fixed].join('; ');
   }
 
-  /** Has a store tell of each write that reaches it, as a subclass would. Reads are not told: the plugin may read. */
+  /** Notes each write that reaches the store, as a subclass would. Reads are not noted: the plugin may read. */
   record<Store extends object>(store: Store, writes = WRITES): Store {
     const between = Object.create(Reflect.getPrototypeOf(store)) as object;
-    const tell = (sid: unknown, line: string): void => {
+    const note = (sid: unknown, line: string): void => {
       const alias = typeof sid === 'string' ? this.sid(sid) : 'all';
       this.#calls.push(line.replace('SID', alias));
     };
@@ -75,10 +75,10 @@ export class Trace {
       if (typeof method !== 'function') continue;
       const value: Method = function (...args) {
         const [sid, row] = args;
-        tell(sid, `${name} SID${name === 'set' ? ` ${contentOf(row)}` : ''}`);
+        note(sid, `${name} SID${name === 'set' ? ` ${contentOf(row)}` : ''}`);
         const last = args.at(-1);
         const answer: Method = function (...results) {
-          tell(
+          note(
             sid,
             `${name} SID: ${results.map((each) => (each instanceof Error ? each.message : typeof each)).join()}`,
           );

@@ -39,6 +39,14 @@ export interface EndsDebateSessionOptions {
  * For a handler of HTTP or GraphQL that ends a login which no session store knows of, such as a JWT: when the handler
  * succeeds, its user is logged out of the debate space as well. Handlers of WebSockets and microservices call
  * `DebateSpaceService.logoutUser` instead.
+ * @example
+ * ```ts
+ * @Post('logout')
+ * @EndsDebateSession() // the user in request.user, before the handler runs
+ * async logout(@Req() request: Request) {
+ *   await this.tokens.revoke(request);
+ * }
+ * ```
  */
 export function EndsDebateSession(options: EndsDebateSessionOptions = {}): MethodDecorator & ClassDecorator {
   return applyDecorators(SetMetadata(KEY, options), UseInterceptors(SessionEndInterceptor));

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DebateSpaceEvent } from '../events.js';
+import type { Guest } from '../storage/engine.js';
 import { shutDown, Workers, type ApplicationParts } from './debate-space.lifecycle.js';
 
 const ORDER = [
@@ -86,46 +87,78 @@ describe('the shutdown', () => {
   });
 });
 
-/** The workers of a process with `worker: false`. */
-function workersOn(storage: object, memory?: object, execute?: () => Promise<void>): Workers {
-  const application = {
-    ...{ options: { worker: false, storage: {}, logout: {}, erasure: {} }, storage, memory },
-    ...{ emit: () => undefined, watch: { isOpen: true } },
-  };
-  const breaker = { waitMs: 0, concurrency: 1, isOpen: false };
-  const work = { storage, batch: 1, breaker, pauseMs: () => 0, execute };
-  const delivery = { stored: { ...work, kind: 'logout' } };
-  const erasures = { ...work, kind: 'erasure', maintain: () => Promise.resolve() };
-  return new Workers(
-    ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
-  );
-}
+describe('a drain', () => {
+  const overdue = jest.fn(() => Promise.resolve());
 
-it('a process that works removes all that is too old, in memory as well, however little one call removes', async () => {
-  const left = { storage: 3, memory: 3 };
-  const storage = {
-    claim: () => Promise.resolve({ claims: [], nextMs: undefined }),
-    prune: () => Promise.resolve((left.storage -= 1) > 0),
-  };
-  const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
-  const workers = workersOn(storage, memory);
-  await workers.workOff(1_000);
-  expect(left).toEqual({ storage: 0, memory: 0 });
-});
+  interface Parts {
+    readonly storage: object;
+    readonly memory?: object;
+    readonly guest?: Guest | undefined;
+    readonly execute?: () => Promise<void>;
+  }
 
-it('a drain that the host aborts waits for the jobs that run', async () => {
-  const abort = new AbortController();
-  const claims = [{ id: 'a logout' }];
-  const storage = {
-    claim: (kind: string) => Promise.resolve({ claims: kind === 'logout' ? claims.splice(0) : [] }),
-    prune: () => Promise.resolve(false),
-  };
-  let hasEnded = false;
-  const workers = workersOn(storage, undefined, async () => {
-    abort.abort();
-    await sleep(50);
-    hasEnded = true;
+  /** The workers of a process with `worker: false`. */
+  function workersOn({ storage, memory, guest, execute }: Parts): Workers {
+    const application = {
+      options: { worker: false, storage: { guest }, logout: {}, erasure: {} },
+      ...{ storage, memory, emit: () => undefined, watch: { isOpen: true } },
+    };
+    const breaker = { waitMs: 0, concurrency: 1, isOpen: false };
+    const work = { storage, batch: 1, pauseMs: () => 0, breaker, execute };
+    const delivery = { stored: { ...work, kind: 'logout' } };
+    const erasures = { ...work, kind: 'erasure', maintain: overdue };
+    return new Workers(
+      ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
+    );
+  }
+
+  /** Drains such a process. @returns how often more could be pruned, and the kinds of jobs that were claimed */
+  async function drained(guest?: Guest) {
+    const left = { storage: 3, memory: 3 };
+    const claimed = new Set<string>();
+    const storage = {
+      claim: (kind: string) => {
+        claimed.add(kind);
+        return Promise.resolve({ claims: [], nextMs: undefined });
+      },
+      prune: () => Promise.resolve((left.storage -= 1) > 0),
+    };
+    const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
+    const workers = workersOn({ storage, memory, guest });
+    await workers.workOff(1_000);
+    return { left, claimed: [...claimed] };
+  }
+
+  it('removes all that is too old, in memory as well, however little one call removes', async () => {
+    expect(await drained()).toEqual({ left: { storage: 0, memory: 0 }, claimed: ['logout', 'erasure'] });
+    expect(overdue).toHaveBeenCalledTimes(1);
   });
-  await workers.workOff(60_000, abort.signal);
-  expect(hasEnded).toBe(true);
+
+  it.each([['logout'], ['erasure']] as const)(
+    'of a guest works on its kind of jobs only (%s), removes nothing and reports nothing as overdue',
+    async (kind) => {
+      overdue.mockClear();
+      const left = { storage: 3, memory: 0 };
+      expect(await drained({ kinds: [kind] })).toEqual({ left, claimed: [kind] });
+      expect(overdue).not.toHaveBeenCalled();
+    },
+  );
+
+  it('that the host aborts waits for the jobs that run', async () => {
+    const abort = new AbortController();
+    const claims = [{ id: 'a logout' }];
+    const storage = {
+      claim: (kind: string) => Promise.resolve({ claims: kind === 'logout' ? claims.splice(0) : [] }),
+      prune: () => Promise.resolve(false),
+    };
+    let hasEnded = false;
+    const execute = async (): Promise<void> => {
+      abort.abort();
+      await sleep(50);
+      hasEnded = true;
+    };
+    const workers = workersOn({ storage, execute });
+    await workers.workOff(60_000, abort.signal);
+    expect(hasEnded).toBe(true);
+  });
 });

@@ -42,3 +42,19 @@ it('a call that fails rejects its own items only, and the next ones are done', a
   expect(await Promise.all(ends)).toEqual([undefined, new Error('away'), undefined, undefined]);
   expect(items()).toHaveLength(3);
 });
+
+it('what waits is withdrawn when it is late, and what has left is not', async () => {
+  const { batches, calls, items } = controlled();
+  const late = new AbortController();
+  const [first, second, withdrawn, last] = ['a', 'b', 'c', 'd'].map((item) =>
+    batches.add(item, 'ac'.includes(item) ? late.signal : undefined),
+  );
+  late.abort();
+  await expect(withdrawn).rejects.toThrow('The storage did not take it in time');
+  for (const call of calls) call.end();
+  await Promise.all([first, second]);
+  await Promise.resolve();
+  expect(items()).toEqual([['a'], ['b'], ['d']]);
+  calls[2]?.end();
+  await last;
+});
