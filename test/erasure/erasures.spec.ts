@@ -155,7 +155,10 @@ describe('an erasure', () => {
   });
 
   it('is counted in a dry run against the users of the service, which touches nobody', async () => {
-    const app = await start({ erasure: { beforeErase: () => ({ veto: 'not now' }) } });
+    const notNow = (): never => {
+      throw new Error('not now');
+    };
+    const app = await start({ erasure: { beforeErase: notNow } });
     register(uidsOf(120));
     await erasuresOf(app).requestMany(['user-3', 'user-149'], { mode: 'delete', reference: 'd' });
     const counts = await erasuresOf(app).dryRun([...uidsOf(150), 'user-1', ''], { mode: 'delete' });

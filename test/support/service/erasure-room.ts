@@ -42,6 +42,7 @@ export class ErasureRoom {
     readonly storage: Storage,
     storageKeys: readonly string[] = ['a key'],
     application = 'app',
+    isGuest = false,
   ) {
     const emit = (event: DebateSpaceEvent): void => void this.events.push(event);
     this.keyring = new Keyring(
@@ -74,7 +75,7 @@ export class ErasureRoom {
     const options = {
       concurrency: 4,
       giveUpAfterMs: GIVE_UP_AFTER_MS,
-      isGuest: false,
+      isGuest,
       overdueAgesMs: [7 * DAY_MS, 21 * DAY_MS],
     };
     const all = new Logouts(new LogoutRepository(storage, this.keyring, DAY_MS), undefined);

@@ -40,6 +40,16 @@ describe('the containment', () => {
     expect(events).toEqual([{ type: 'fault', where: 'outbox', error: 'StorageError', problem }]);
   });
 
+  it('reports no failure of the listener that is told of one', () => {
+    const told: string[] = [];
+    const containment = new Containment((where) => {
+      told.push(where);
+      containment.report('the listener', new Error('failed again'));
+    });
+    containment.report('a job', new Error('failed'));
+    expect(told).toEqual(['a job']);
+  });
+
   it.each(failures)('contains work that $name though nobody hears of it', async ({ work }) => {
     const containment = new Containment(
       faultsTo(() => {

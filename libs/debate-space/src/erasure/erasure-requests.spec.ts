@@ -47,7 +47,7 @@ describe('a request for one user', () => {
     expect(await room.status('r')).toMatchObject({ total: 2, waiting: 2, complete: true, state: 'waiting' });
   });
 
-  it('tells the listeners of this process', async () => {
+  it('calls the listeners of this process', async () => {
     const room = roomOf();
     let changes = 0;
     const stop = room.repository.onChange(() => (changes += 1));

@@ -271,6 +271,22 @@ describe('an erasure that fails for too long', () => {
     expect(await room.receipts('r')).toMatchObject([{ outcome: 'erased', attempts: 4 }]);
   });
 
+  it('is left to the app by a guest, and so is one that its keys do not open', async () => {
+    const guest = new ErasureRoom(storage, ['a key'], 'app', true);
+    await guest.request('r', ['alice']);
+    clocks.advance(2 * GIVE_UP_AFTER_MS);
+    for (let n = 0; n < 4; n += 1) {
+      guest.answers.push(refused);
+      await guest.work();
+      clocks.advance(LONG_MS);
+    }
+    const stranger = new ErasureRoom(storage, ['another key'], 'app', true);
+    expect(await stranger.work()).toBe(1);
+    expect(stranger.sent).toEqual([]);
+    expect([...guest.types(), ...stranger.types()]).not.toContain('erasure-parked');
+    expect(await room.status('r')).toMatchObject({ failed: 0, waiting: 1 });
+  });
+
   it('is not late by the time of a pause', async () => {
     await room.request('r', ['alice']);
     await room.erasures.pause('r');

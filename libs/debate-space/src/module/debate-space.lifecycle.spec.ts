@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
+import type { Guest } from '../storage/engine.js';
 import { shutDown, Workers, type ApplicationParts } from './debate-space.lifecycle.js';
 
 const ORDER = [
@@ -85,29 +86,48 @@ describe('the shutdown', () => {
   });
 });
 
-it('a process that works removes all that is too old, in memory as well, however little one call removes', async () => {
-  const left = { storage: 3, memory: 3 };
-  const storage = {
-    claim: () => Promise.resolve({ claims: [], nextMs: undefined }),
-    prune: () => Promise.resolve((left.storage -= 1) > 0),
-  };
-  const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
-  const application = {
-    options: { worker: false, storage: {}, logout: {}, erasure: {} },
-    ...{
-      storage,
-      memory,
-      emit: () => undefined,
-      watch: { isOpen: true },
-      added: { subscribe: () => undefined },
+describe('a drain', () => {
+  const overdue = jest.fn(() => Promise.resolve());
+
+  /** Drains a process without a worker. @returns how often more could be pruned, and the kinds of jobs that were claimed */
+  async function drained(guest?: Guest) {
+    const left = { storage: 3, memory: 3 };
+    const claimed = new Set<string>();
+    const storage = {
+      claim: (kind: string) => {
+        claimed.add(kind);
+        return Promise.resolve({ claims: [], nextMs: undefined });
+      },
+      prune: () => Promise.resolve((left.storage -= 1) > 0),
+    };
+    const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
+    const application = {
+      options: { worker: false, storage: { guest }, logout: {}, erasure: {} },
+      ...{ storage, memory, emit: () => undefined, watch: { isOpen: true } },
+    };
+    const breaker = { waitMs: 0, concurrency: 1, isOpen: false };
+    const work = { storage, batch: 1, pauseMs: () => 0, breaker };
+    const delivery = { stored: { ...work, kind: 'logout' } };
+    const erasures = { ...work, kind: 'erasure', maintain: overdue };
+    const workers = new Workers(
+      ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
+    );
+    await workers.workOff(1_000);
+    return { left, claimed: [...claimed] };
+  }
+
+  it('removes all that is too old, in memory as well, however little one call removes', async () => {
+    expect(await drained()).toEqual({ left: { storage: 0, memory: 0 }, claimed: ['logout', 'erasure'] });
+    expect(overdue).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([['logout'], ['erasure']] as const)(
+    'of a guest works on its kind of jobs only (%s), removes nothing and reports nothing as overdue',
+    async (kind) => {
+      overdue.mockClear();
+      const left = { storage: 3, memory: 0 };
+      expect(await drained({ kinds: [kind] })).toEqual({ left, claimed: [kind] });
+      expect(overdue).not.toHaveBeenCalled();
     },
-  };
-  const work = { storage, batch: 1, pauseMs: () => 0 };
-  const delivery = { stored: { ...work, kind: 'logout' } };
-  const erasures = { ...work, kind: 'erasure', maintain: () => Promise.resolve() };
-  const workers = new Workers(
-    ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
   );
-  await workers.workOff(1_000);
-  expect(left).toEqual({ storage: 0, memory: 0 });
 });
