@@ -105,12 +105,14 @@ describe('the progress', () => {
     const displayed = async (isTTY: boolean): Promise<string> => {
       const stderr = Object.assign(new PassThrough(), { isTTY, columns: 80 });
       const display = await progressDisplay({ stderr });
-      for (const done of [0, 1, 2, 40]) display.show(done, 40, ' | 12 a minute');
+      for (const done of [0, 1, 4, 40]) display.show(done, 40, ' | 12 a minute');
       display.note('a note');
       display.end();
       return String(stderr.read());
     };
     expect(await displayed(true)).toMatch(/█+ 100 % \| 40 of 40 \| 12 a minute/);
-    expect(await displayed(false)).toBe('0 of 40 | 12 a minute\n40 of 40 | 12 a minute\na note\n');
+    expect(await displayed(false)).toBe(
+      '0 of 40 | 12 a minute\n4 of 40 | 12 a minute\n40 of 40 | 12 a minute\na note\n',
+    );
   });
 });

@@ -23,6 +23,7 @@ describe('a logout token', () => {
     ['no typ', withHeader({ typ: undefined })],
     ['an aud array that names the API key', withClaims({ aud: ['other', 'demo-api-key'] })],
     ['an iat ahead by less than 30 s', withClaims({ iat: secondsFromNow(20) })],
+    ['an nbf ahead by less than 30 s', withClaims({ nbf: secondsFromNow(20) })],
     ['an exp past by less than 30 s', withClaims({ iat: secondsFromNow(-99), exp: secondsFromNow(-20) })],
     ['a member of the event', withClaims({ events: { [LOGOUT_EVENT]: { x: 1 } } })],
   ])('is accepted with %s', async (_what, token) => {

@@ -59,5 +59,7 @@ describe('logout', () => {
     expect(await scene.run('logout cleo --execute-here')).toMatchObject({ code: 0 });
     expect(await watching.code).toBe(0);
     expect(scene.service.received.logouts.toSorted()).toEqual(['ada', 'ben', 'cleo', 'nobody']);
+    // Of the logout that this command requested, and not of the earlier one.
+    expect(await scene.answer('logout ada --no-wait')).toMatchObject({ state: 'pending' });
   });
 });

@@ -118,7 +118,7 @@ async function printOrphans(
   output.note(`${counted(counts.users, 'user')} with a uid, ${counts.orphans} of them without an account.`);
   if (counts.unusable > 0)
     output.note(
-      `${counts.unusable} of these are left out: their uids cannot stand in a list. --json shows them.`,
+      `Left out: ${counted(counts.unusable, 'user')} whose uid cannot stand in a list. --json shows all.`,
     );
 }
 

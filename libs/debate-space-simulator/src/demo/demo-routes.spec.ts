@@ -62,7 +62,7 @@ describe('a request to another host name', () => {
     ['GET', '/elsewhere'],
   ])('is refused by %s %s, and says why', async (method, path) => {
     const sim = await start({ users: [{ uid: 'u-1' }] });
-    const hosts = 'evil.example evil.example:80 localhost.evil.example 127.0.0.1.evil.example 10.0.0.7';
+    const hosts = 'evil.example evil.example:80 localhost.evil.example 127.0.0.1.evil.example 126.0.0.1';
     for (const host of hosts.split(' ')) {
       const [status, body] = await ask(`${sim.url}${path}`, host, method);
       expect([host, status]).toEqual([host, 403]);
