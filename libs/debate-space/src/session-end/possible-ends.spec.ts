@@ -227,6 +227,15 @@ describe('a request that ends its own session', () => {
     expect(await logout.answer()).toEqual(['alice destroyed']);
   });
 
+  it('tells of it when the store has not saved the new session of the same user', async () => {
+    const login = request('s1', 'alice');
+    store.destroy('s1', () => undefined);
+    const session = { ...userOf('alice'), req: login.native };
+    Object.assign(login.native, { sessionID: 's2', session });
+    await login.answer();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
   it('tells nothing when it saves the session back with its user', async () => {
     const page = request('s1', 'alice');
     store.destroy('s1');
@@ -636,6 +645,15 @@ describe('those who keep the live sessions', () => {
     await logout.answer();
     const forgot = kept.filter((line) => line.startsWith('forgot'));
     expect([ends, endedSids, forgot]).toEqual([['alice destroyed'], ['s1'], ['forgot s2 alice']]);
+  });
+
+  it('do not hear that a session is over which a request has saved back', async () => {
+    const page = request('s1', 'alice');
+    store.destroy('s1');
+    store.set('s1', page.session);
+    await page.answer();
+    await app.close();
+    expect([ends, kept.filter((line) => line.startsWith('forgot'))]).toEqual([[], []]);
   });
 
   it('hear that a session was left for another one', async () => {
