@@ -171,6 +171,12 @@ describe('a logout on its way', () => {
     },
   );
 
+  it('may be requested with the JSON text of the user that a session keeps', async () => {
+    const debateSpace = await start();
+    await debateSpace.logoutUser('{"id":7,"name":"Alice"}');
+    expect(await scene.service.received.waitFor('logout')).toMatchObject([{ uid: '7' }]);
+  });
+
   it('is refused, and nothing stored, when the uid cannot be a uid', async () => {
     const debateSpace = await start();
     await expect(debateSpace.logoutUser('..')).rejects.toThrow(InvalidUidError);

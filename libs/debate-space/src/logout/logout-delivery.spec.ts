@@ -124,8 +124,8 @@ describe('a service', () => {
   });
 
   it('that is away is reported once, and is not blamed for a failure on this side', async () => {
-    const away = { reason: 'ECONNREFUSED' };
-    const delivery = await deliver([{ reason: 'x', local: true }, away, away, away, away, away, away]);
+    const [away, local] = [{ reason: 'ECONNREFUSED' }, { reason: 'x', local: true }];
+    const delivery = await deliver([local, away, away, away, away, away, away, local]);
     expect(typesOf().filter((type) => type !== 'logout-retrying')).toEqual(['service-down']);
     expect(delivery.breaker.isOpen).toBe(true);
   });

@@ -94,11 +94,21 @@ describe('the end of a session', () => {
     expect(await logouts.memoryCounts()).toMatchObject({ pending: 1 });
   });
 
+  const expired = { id: 'a', subject: 'b', sealed: 'c', token: 'd', expiresAt: 0 };
+
+  it('is announced and wakes the lane when a sweep is the first that finds it', async () => {
+    const { recorder, events, woken } = recording({}, true, () => Promise.resolve(true));
+    await recorder.recordExpired(expired, 'alice');
+    expect(events).toMatchObject([{ type: 'session-ended', uid: 'alice', reason: 'expired' }]);
+    expect(woken).toEqual(['stored']);
+  });
+
   it.each([true, false])(
     'that another process has reported is neither stored nor announced (durable: %p)',
     async (isDurable) => {
       const { recorder, logouts, events, woken } = recording({}, isDurable, () => Promise.resolve(false));
       await recorder.record(endOf('alice'), 'a session id');
+      await recorder.recordExpired(expired, 'alice');
       expect(await logouts.counts()).toEqual({ pending: 0, parked: 0 });
       expect([events, woken]).toEqual([[], []]);
     },
@@ -126,8 +136,13 @@ describe('logouts that wait in memory', () => {
     repair();
     const add = storage.addLogouts.bind(storage);
     let left = 39;
-    storage.addLogouts = (rows) => (left-- > 0 ? add(rows) : silent());
+    const late: (AbortSignal | undefined)[] = [];
+    storage.addLogouts = (rows, signal) => {
+      late.push(signal);
+      return left-- > 0 ? add(rows) : silent();
+    };
     expect(await logouts.moveToStorage(50)).toBe(1);
+    expect(late.at(-1)?.aborted).toBe(true); // withdrawn, and not stored after it was counted
     expect(await storage.counts('logout')).toMatchObject({ waiting: 39 });
   });
 
@@ -168,6 +183,20 @@ describe('logouts that wait in memory', () => {
     expect(await statesOf('m1')).toEqual(['superseded']);
     expect(await logouts.discard(s1 ?? '')).toBe(true);
     expect(await page(10, 0)).toEqual(['s2']);
+  });
+
+  it('are listed, retried and found while the storage cannot be read', async () => {
+    const read = (): Promise<never> => Promise.reject(new StorageError('away'));
+    const reads = { listLogouts: read, retryLogout: read, logoutsOf: read };
+    const { recorder, logouts, inMemory } = recording({ addLogouts, birth, ...reads });
+    await recorder.record(endOf('m1'));
+    for (const claim of (await inMemory.claim('logout', 1)).claims)
+      await inMemory.park(claim, 'a hint', claim);
+    const [parked, ...others] = await logouts.parked(10, 0);
+    expect([parked?.uid, others]).toEqual(['m1', []]);
+    expect(await logouts.retry(parked?.id ?? '')).toBe(true);
+    expect(await logouts.history('m1')).toMatchObject([{ state: 'pending' }]);
+    await expect(logouts.retry('x')).rejects.toThrow(StorageError);
   });
 
   it('end the state degraded only when the storage takes writes again', async () => {

@@ -227,6 +227,15 @@ describe('a request that ends its own session', () => {
     expect(await logout.answer()).toEqual(['alice destroyed']);
   });
 
+  it('tells of it when the store has not saved the new session of the same user', async () => {
+    const login = request('s1', 'alice');
+    store.destroy('s1', () => undefined);
+    const session = { ...userOf('alice'), req: login.native };
+    Object.assign(login.native, { sessionID: 's2', session });
+    await login.answer();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
   it('tells nothing when it saves the session back with its user', async () => {
     const page = request('s1', 'alice');
     store.destroy('s1');
@@ -348,6 +357,20 @@ describe('a session that other requests own', () => {
       page.response.headers['set-cookie'] = 'sid=s%3As1.c2ln; Path=/';
       await Promise.all([...answers, page.answer()]);
       expect(ends).toEqual(reported);
+    },
+  );
+
+  it.each([true, false])(
+    'has not ended when one continues, and a stream that set the old cookie before closes later (the caller is known: %s)',
+    async (isKnown) => {
+      const [renewing, stream] = [request('s1', 'alice'), request('s1', 'alice')];
+      stream.response.headers['set-cookie'] = 'sid=s%3As1.c2ln; Path=/';
+      stream.response.headersSent = true;
+      regenerate(renewing, 's2', 'alice', isKnown);
+      await renewing.answer();
+      await stream.answer();
+      await app.close();
+      expect(ends).toEqual([]);
     },
   );
 
@@ -622,6 +645,15 @@ describe('those who keep the live sessions', () => {
     await logout.answer();
     const forgot = kept.filter((line) => line.startsWith('forgot'));
     expect([ends, endedSids, forgot]).toEqual([['alice destroyed'], ['s1'], ['forgot s2 alice']]);
+  });
+
+  it('do not hear that a session is over which a request has saved back', async () => {
+    const page = request('s1', 'alice');
+    store.destroy('s1');
+    store.set('s1', page.session);
+    await page.answer();
+    await app.close();
+    expect([ends, kept.filter((line) => line.startsWith('forgot'))]).toEqual([[], []]);
   });
 
   it('hear that a session was left for another one', async () => {
