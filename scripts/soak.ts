@@ -15,7 +15,7 @@ const engines: readonly EngineName[] = ['memory', ...durableEngines];
 const CYCLES = 8;
 const MEASUREMENTS_PER_CYCLE = 6;
 const LEAVERS_PER_CYCLE = 5;
-/** What the caches and the compiler of V8 still take after the warm-up. */
+/** How much the caches and the compiler of V8 still grow after the warm-up. */
 const HEAP_SLACK_MB = 4;
 /** Connections that are open at one moment, and at another are not. */
 const HANDLES_SLACK = 20;

@@ -1,4 +1,4 @@
-// What goes wrong while browsers log out, as data.
+// The disturbances while browsers log out, as data.
 import { spawnSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -9,7 +9,7 @@ import type { Cleanup } from './cleanup.js';
 import { startEngine, type EngineName, type Place } from './engines.js';
 import { Ledger } from './ledger.js';
 
-/** What the scenarios of a run share. */
+/** Shared by the scenarios of a run. */
 export interface Run {
   /** The compiled app. */
   readonly program: string;

@@ -31,7 +31,7 @@ export class FlakyStorage {
     });
   }
 
-  /** It is up again, and carries out what came while it was silent. */
+  /** It is up again, and executes the calls that came while it was silent. */
   answer(): void {
     this.state = 'up';
     for (const work of this.#waiting.splice(0)) work();

@@ -29,7 +29,7 @@ export function formsOf(text: string): ReadonlyMap<string, Buffer> {
   return new Map(Object.entries(forms).map(([name, form]) => [name, Buffer.from(form)]));
 }
 
-/** What is the same whatever stands around it. */
+/** The part that is the same whatever stands around the text. */
 function base64(bytes: Buffer, before: number): string {
   const all = Buffer.concat([Buffer.alloc(before), bytes]);
   const whole = Math.floor(all.length / 3) * 4;

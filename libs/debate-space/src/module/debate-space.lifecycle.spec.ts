@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DebateSpaceEvent } from '../events.js';
 import type { Guest } from '../storage/engine.js';
 import { shutDown, Workers, type ApplicationParts } from './debate-space.lifecycle.js';
@@ -89,7 +90,29 @@ describe('the shutdown', () => {
 describe('a drain', () => {
   const overdue = jest.fn(() => Promise.resolve());
 
-  /** Drains a process without a worker. @returns how often more could be pruned, and the kinds of jobs that were claimed */
+  interface Parts {
+    readonly storage: object;
+    readonly memory?: object;
+    readonly guest?: Guest | undefined;
+    readonly execute?: () => Promise<void>;
+  }
+
+  /** The workers of a process with `worker: false`. */
+  function workersOn({ storage, memory, guest, execute }: Parts): Workers {
+    const application = {
+      options: { worker: false, storage: { guest }, logout: {}, erasure: {} },
+      ...{ storage, memory, emit: () => undefined, watch: { isOpen: true } },
+    };
+    const breaker = { waitMs: 0, concurrency: 1, isOpen: false };
+    const work = { storage, batch: 1, pauseMs: () => 0, breaker, execute };
+    const delivery = { stored: { ...work, kind: 'logout' } };
+    const erasures = { ...work, kind: 'erasure', maintain: overdue };
+    return new Workers(
+      ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
+    );
+  }
+
+  /** Drains such a process. @returns how often more could be pruned, and the kinds of jobs that were claimed */
   async function drained(guest?: Guest) {
     const left = { storage: 3, memory: 3 };
     const claimed = new Set<string>();
@@ -101,17 +124,7 @@ describe('a drain', () => {
       prune: () => Promise.resolve((left.storage -= 1) > 0),
     };
     const memory = { prune: () => Promise.resolve((left.memory -= 1) > 0) };
-    const application = {
-      options: { worker: false, storage: { guest }, logout: {}, erasure: {} },
-      ...{ storage, memory, emit: () => undefined, watch: { isOpen: true } },
-    };
-    const breaker = { waitMs: 0, concurrency: 1, isOpen: false };
-    const work = { storage, batch: 1, pauseMs: () => 0, breaker };
-    const delivery = { stored: { ...work, kind: 'logout' } };
-    const erasures = { ...work, kind: 'erasure', maintain: overdue };
-    const workers = new Workers(
-      ...([application, delivery, erasures] as unknown as ConstructorParameters<typeof Workers>),
-    );
+    const workers = workersOn({ storage, memory, guest });
     await workers.workOff(1_000);
     return { left, claimed: [...claimed] };
   }
@@ -130,4 +143,22 @@ describe('a drain', () => {
       expect(overdue).not.toHaveBeenCalled();
     },
   );
+
+  it('that the host aborts waits for the jobs that run', async () => {
+    const abort = new AbortController();
+    const claims = [{ id: 'a logout' }];
+    const storage = {
+      claim: (kind: string) => Promise.resolve({ claims: kind === 'logout' ? claims.splice(0) : [] }),
+      prune: () => Promise.resolve(false),
+    };
+    let hasEnded = false;
+    const execute = async (): Promise<void> => {
+      abort.abort();
+      await sleep(50);
+      hasEnded = true;
+    };
+    const workers = workersOn({ storage, execute });
+    await workers.workOff(60_000, abort.signal);
+    expect(hasEnded).toBe(true);
+  });
 });

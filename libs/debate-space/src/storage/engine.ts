@@ -11,7 +11,7 @@ export interface Guest {
   readonly reference?: string;
 }
 
-/** What `options.storage` is: opens the storage of an application. */
+/** Opens the storage of an application: the option `storage`. */
 export interface StorageEngine {
   /** `memory`, `sqlite`, `postgres` or `mysql`: for logs, statistics and health. */
   readonly name: string;

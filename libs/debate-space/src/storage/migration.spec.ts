@@ -154,7 +154,7 @@ for (const [dialect, describeThese, start] of engines)
       });
 
     if (dialect !== 'sqlite')
-      it('runs once while several processes boot, and an old one goes on, until it boots again', async () => {
+      it('runs once while several processes boot, and an old one continues until it boots again', async () => {
         const { storage: old } = await place.engine().open('app');
         const next: Migration = [
           'ALTER TABLE {jobs} ADD COLUMN example_of_test $key',

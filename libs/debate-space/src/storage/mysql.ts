@@ -36,7 +36,7 @@ export interface MysqlConnection {
 /** How the storage reaches MySQL or MariaDB. The pool, or the ORM, stays the host's: the storage does not close it. */
 export type MysqlStorageOptions = ({ readonly pool: MysqlPool } | HostFunctions) &
   ServerOptions & {
-    /** What the names of the tables begin with, before `debate_space_`: letters, digits and `_`. @defaultValue `''` */
+    /** The beginning of the names of the tables, before `debate_space_`: letters, digits and `_`. @defaultValue `''` */
     readonly prefix?: string;
   };
 
@@ -165,7 +165,7 @@ function checkVersion(version: string): void {
   );
 }
 
-/** @throws {@link StorageError} when it is none, such as a single connection */
+/** @throws {@link StorageError} when it is not a pool, such as a single connection */
 function promisePool(pool: MysqlPool): MysqlPool {
   const given = pool as Partial<MysqlPool> | null | undefined;
   const promised = typeof given?.promise === 'function' ? given.promise() : pool;

@@ -158,7 +158,7 @@ export class ServerCalls {
    */
   async run<T>(work: (late: AbortSignal) => Promise<T>, timeoutMs = this.timeoutMs): Promise<T> {
     if (this.#isClosed) throw new StorageError('The storage is closed');
-    const call = this.#context.run(() => this.#inTime(work, timeoutMs));
+    const call = this.#context.run(() => this.#limited(work, timeoutMs));
     this.#open.add(call);
     try {
       return await call;
@@ -173,7 +173,7 @@ export class ServerCalls {
     await Promise.allSettled(this.#open);
   }
 
-  #inTime<T>(work: (late: AbortSignal) => Promise<T>, timeoutMs: number): Promise<T> {
+  #limited<T>(work: (late: AbortSignal) => Promise<T>, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#late === this.#places) {
         reject(noAnswer(this.server));

@@ -321,7 +321,7 @@ for (const kind of servers)
         const calls = Array.from({ length: 8 }, () => rejection(storage.addErasures(reference, users)));
         await Promise.all(calls);
         while (await isAway(storage)) await admin.run('SELECT 1');
-      });
+      }, 40_000); // after a minute, the connection is given up, which frees the place as well
 
       it('closes a connection that became read-only, as those to the former primary of a cluster do', async () => {
         const host = pool({ connections: 1 });

@@ -173,7 +173,7 @@ class SqliteFile {
   }
 
   /**
-   * What was just committed is lost if the file or its WAL are no longer those that were opened: somebody has moved them, or
+   * The last commit is lost if the file or its WAL are no longer those that were opened: somebody has moved them, or
    * has dropped the locks by opening the file in this process.
    */
   #checkPlace(): void {

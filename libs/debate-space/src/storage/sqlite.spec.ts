@@ -283,7 +283,7 @@ describe('the storage in a file of SQLite', () => {
       expect(await (await open()).storage.counts('logout')).toMatchObject({ waiting: 1, parked: 0 });
     });
 
-    it('keeps what it has stored beside another module and a process that closes the file', async () => {
+    it('keeps what it has stored next to another module and a process that closes the file', async () => {
       expect(await run('share')).toMatchObject({ signal: 'SIGKILL', stderr: '' });
       expect(await (await open()).storage.counts('logout')).toMatchObject({ waiting: 4, parked: 0 });
     });

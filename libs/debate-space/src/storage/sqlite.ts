@@ -36,7 +36,7 @@ export function sqliteStorage(options: SqliteStorageOptions): StorageEngine {
   };
 }
 
-/** What a thread knows. `state` has one element. */
+/** The data that a thread starts with. `state` has one element. */
 export interface ThreadData {
   readonly path: string;
   readonly state: Int32Array;
@@ -123,7 +123,7 @@ function startWorker(workerData: ThreadData): Worker {
     return new Worker(new URL(`./sqlite-worker${extension}`, href), {
       name: 'debate-space-sqlite',
       workerData,
-      // What is preloaded, by a flag or by NODE_OPTIONS, is for the thread of the host.
+      // Modules that a flag or NODE_OPTIONS preloads are for the thread of the host.
       ...(!isSource && { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }),
     });
   } catch (error) {
@@ -138,7 +138,7 @@ interface Pending {
   keep(): void;
 }
 
-/** What one module does with the thread of its file. */
+/** The access of one module to the thread of its file. */
 interface Member {
   readonly call: (method: Method, args: readonly unknown[]) => Promise<unknown>;
   /** Resolves when earlier calls are answered. The last member ends the thread. */

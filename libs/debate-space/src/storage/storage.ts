@@ -202,7 +202,7 @@ export interface CanceledUsers {
   readonly finished: Reference | undefined;
 }
 
-/** What can be part of a transaction of the host's. */
+/** The operations that can be part of a transaction of the host's. */
 export interface ErasureRequests {
   /** At most 500 users, in one transaction with their reference. Users whom the reference has already, done or not, stay. */
   addErasures(reference: NewReference, erasures: readonly NewErasure[]): Promise<Added>;
@@ -309,7 +309,7 @@ export interface Storage extends ErasureRequests {
   receipts(reference: string, limit: number, after?: string): Promise<readonly Erasure[]>;
   /**
    * Unfinished references that have passed one of these ages since the last call, some at a time. Over all processes, each
-   * reference is returned once for each age; ages that were missed meanwhile count as one.
+   * reference is returned once for each age; ages that were missed in between count as one.
    * @param agesMs ascending
    */
   claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]>;

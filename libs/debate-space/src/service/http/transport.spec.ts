@@ -57,6 +57,24 @@ describe('the way to the service', () => {
     expect(error).not.toHaveProperty('status', expect.anything());
   });
 
+  it('stops reading an answer that has no end', async () => {
+    const server = createServer((_request, response) => {
+      const pump = (): void => {
+        while (response.write(' '.repeat(16_384)));
+      };
+      response.on('drain', pump);
+      pump();
+    });
+    const connected = once(server, 'connection') as Promise<[Socket]>;
+    const transport = new Transport(60_000);
+    const exchange = transport.exchange(getOf(await listening(server)), never);
+    expect(await outcomeOf(exchange)).toMatchObject({ failure: { reason: 'TOO_LARGE', sent: true } });
+    const [socket] = await connected;
+    if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve));
+    transport.close();
+    server.close();
+  });
+
   it('is one connection for calls one after the other', async () => {
     const service = await scripted(() => ({ body: [] }));
     const debate = await client(service);
