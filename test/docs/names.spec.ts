@@ -129,3 +129,12 @@ it.each(['docs/architecture.md', 'CONTRIBUTING.md'])(
     expect(words.filter((name) => !sources.includes(name))).toEqual([]);
   },
 );
+
+it('each spec of the assembled plugin is in the table of promises, under its own name', () => {
+  const page = pageOf('CONTRIBUTING.md');
+  const specs = readdirSync(new URL('..', import.meta.url), { recursive: true, encoding: 'utf8' }).flatMap(
+    (file) => /^(.*)\.spec\.ts$/.exec(file)?.[1] ?? [],
+  );
+  expect(specs.length).toBeGreaterThan(30);
+  expect(specs.filter((name) => !page.includes(`[${name}](test/${name}.spec.ts)`))).toEqual([]);
+});

@@ -104,11 +104,17 @@ describe('the host comes first', () => {
 
   it('a shutdown waits for what the storage is storing', async () => {
     const [storing, stored] = [new Latch(), new Latch()];
+    const steps: string[] = [];
     const storage = replacing(memoryStorage(), (memory) => ({
       addLogouts: async (logouts) => {
         storing.open();
         await stored.passed;
         await memory.addLogouts(logouts);
+        steps.push('stored');
+      },
+      close: () => {
+        steps.push('closed');
+        return memory.close();
       },
     }));
     const host = await scene.start({ act: destroy }, { storage });
@@ -118,6 +124,7 @@ describe('the host comes first', () => {
     const stopped = scene.stop();
     stored.open();
     await stopped;
+    expect(steps).toEqual(['stored', 'closed']);
     expect(scene.service.received.logouts).toEqual(['alice']);
   });
 

@@ -129,7 +129,7 @@ describe('an erasure', () => {
     expect(await erasuresOf(app).status('hanging')).toMatchObject({ complete: false, total: 250 });
   });
 
-  it('is paused, resumed and canceled over all instances', async () => {
+  it('is paused, resumed and canceled over all instances, and sends each user once', async () => {
     const storage = await scene.sqlite();
     const [one, other] = [await start({ storage }), await start({ storage })];
     const uids = uidsOf(50);

@@ -66,6 +66,14 @@ const beside =
     await answer;
   };
 
+const beginStream: Act = (handler) => {
+  handler.hijack();
+  handler.raw.write('first ');
+};
+const endStream: Act = (handler) => {
+  handler.raw.end('last');
+};
+
 const fifty = Array.from({ length: 50 }, (_, n) => `user-${n}`);
 const enterAll = (on: Scene, uids: readonly string[]): Promise<Actor[]> =>
   Promise.all(uids.map((uid) => on.enter(uid)));
@@ -93,6 +101,12 @@ export const scenes: readonly Row[] = [
     'a renewal while an ordinary request is under way, whose answer sets the old cookie again',
     ['alice'],
     beside({}, renew),
+    { needs: 'rolling', ...onExpress },
+  ),
+  scene(
+    'a renewal while a stream is open that has set the old cookie before',
+    [],
+    beside({ before: beginStream, after: endStream }, renew),
     { needs: 'rolling', ...onExpress },
   ),
   ...[

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { ErasureRoom } from '#support/service/erasure-room.js';
 import { tableStorages, type TableStorage } from '#support/storages/table-storages.js';
 import { Containment, faultsTo } from '../async/containment.js';
@@ -11,7 +12,7 @@ import type { Storage } from '../storage/storage.js';
 import type { PendingErasure } from './erasure.js';
 
 /*
- * What somebody can do who may read or write the tables. The page about security has it as a table, and each of its lines is
+ * What somebody can do who may read or write the tables. SECURITY.md#what-an-attacker-can-do has it as a table, and each of its lines is
  * played here, on a scene with rows of every kind.
  */
 
@@ -235,12 +236,30 @@ class Scene {
     expect([...this.rows.keys()].sort()).toEqual(uids.sort());
   }
 
-  /** Changes the tables past the storage. */
+  /** All tables as text. */
+  async #tables(): Promise<string> {
+    const all: (readonly Row[])[] = [];
+    for (const table of TABLES) all.push(await this.run(`SELECT * FROM debate_space_${table}`));
+    return inspect(all, { depth: null, maxArrayLength: null, maxStringLength: null });
+  }
+
+  /** Changes the tables past the storage. A statement that changes nothing is a mistake of the test. */
   async change(sql: string): Promise<void> {
+    for (const statement of sql.split('; ')) {
+      const before = await this.#tables();
+      await this.#execute(statement);
+      if ((await this.#tables()) === before) throw new Error(`no row is changed by: ${statement}`);
+    }
+  }
+
+  async #execute(statement: string): Promise<void> {
+    const [, what, name = ''] = /^\s*(RESTORE|COPY)\((\w+)\)$/.exec(statement) ?? [];
+    const known = what === undefined ? undefined : this.rows.get(name);
+    if (known) return this.insert(known.table, known.row, what === 'COPY');
     const references = await this.run(`SELECT id, name, mark FROM debate_space_references WHERE app = 'app'`);
     const ofUser = (uid: string, column: string): unknown => this.rows.get(uid)?.row[column];
     const ofReference = (of: string, column: string): unknown =>
-      references.find(({ name }) => name === of)?.[column];
+      references.find((reference) => reference.name === of)?.[column];
     const values: Readonly<Record<string, (of: string) => unknown>> = {
       JOB: (uid) => ofUser(uid, 'id'),
       SESSION: (uid) => ofUser(uid, 'id'),
@@ -250,22 +269,16 @@ class Scene {
       REF: (of) => ofReference(of, 'id'),
       MARK: (of) => ofReference(of, 'mark'),
     };
-    for (const statement of sql.split('; ')) {
-      const [, what, uid = ''] = /^\s*(RESTORE|COPY)\((\w+)\)$/.exec(statement) ?? [];
-      const known = what === undefined ? undefined : this.rows.get(uid);
-      if (known) {
-        await this.insert(known.table, known.row, what === 'COPY');
-        continue;
-      }
-      const text = statement
-        .replaceAll(
-          /(JOB|SESSION|SEALED|DETAILS|UNCERTAIN|REF|MARK)\((\w+)\)/g,
-          (_all, column: string, of: string) => literal(values[column]?.(of)),
-        )
-        .replace(/(UPDATE|FROM|INTO) (\w+)/, '$1 debate_space_$2')
-        .replaceAll('APP/', 'app/');
-      await this.run(text);
-    }
+    const valueOf = (all: string, column: string, of: string): string => {
+      const value = values[column]?.(of);
+      if (value === undefined || value === null) throw new Error(`there is no ${all}`);
+      return literal(value);
+    };
+    const text = statement
+      .replaceAll(/(JOB|SESSION|SEALED|DETAILS|UNCERTAIN|REF|MARK)\((\w+)\)/g, valueOf)
+      .replace(/(UPDATE|FROM|INTO) (\w+)/, '$1 debate_space_$2')
+      .replaceAll('APP/', 'app/');
+    await this.run(text);
   }
 
   /** @param isCopy from the rows of the other application to those of this one */

@@ -197,6 +197,16 @@ describe('the hook beforeErase', () => {
     expect(await room.status('held')).toMatchObject({ state: 'done', vetoed: 1 });
   });
 
+  it('is a fault when it throws, and the erasure is retried', async () => {
+    room.beforeErase = () => Promise.reject(new RangeError('of the host'));
+    await room.request('r', ['alice']);
+    await room.work();
+    expect(room.events).toMatchObject([
+      { type: 'fault', where: 'erasure.beforeErase', error: 'RangeError' },
+      { type: 'erasure-retrying', cause: 'beforeErase failed', attempts: 0 },
+    ]);
+  });
+
   it('comes too late after an attempt that may have erased the user, and the receipt says so', async () => {
     room.answers.push(away);
     await room.request('r', ['alice']);

@@ -86,7 +86,7 @@ export class KnownSessions {
 
   own(scope: RequestScope, sid: string, uid: string | undefined, session: SessionRecord): void {
     const known = scope.owned(this, sid);
-    const owned = known ?? { scope, store: this, sid, uid, session };
+    const owned = known ?? { scope, store: this, sid, uid, session, isAnswered: false };
     owned.uid = uid;
     if (known || !scope.own(owned)) return;
     const others = this.#owners.get(sid);
@@ -107,7 +107,8 @@ export class KnownSessions {
         if (this.#reader.readsRequest && others.length === 0) this.#remembered.delete(sid);
       } else if (scope.sessionID !== sid && this.#userNow(scope) === uid) this.#ends.left(sid, uid);
       else if (losesSession(sid, scope)) this.#abandoned(sid, uid);
-      else if (this.#ends.concerns(sid, uid) && setsSession(sid, scope)) this.#ends.returned(sid, uid, scope);
+      else if (!owned.isAnswered && this.#ends.concerns(sid, uid) && setsSession(sid, scope))
+        this.#ends.returned(sid, uid, scope);
     } catch (error) {
       this.#context.containment.report('response close', error);
     }
@@ -138,6 +139,7 @@ export class KnownSessions {
 
   /** The open requests to which a call belongs. express-session's `destroy` lets go of `request.session` before the call. */
   callersOf(sid: string, by: RequestScope | undefined): Owners {
+    for (const owner of this.ownersOf(sid)) owner.isAnswered ||= owner.scope.res.headersSent;
     if (by) return { scopes: [by], areSure: true };
     const { arriving } = this.#context;
     const owned = this.#owners.get(sid);

@@ -360,6 +360,20 @@ describe('a session that other requests own', () => {
     },
   );
 
+  it.each([true, false])(
+    'has not ended when one continues, and a stream that set the old cookie before closes later (the caller is known: %s)',
+    async (isKnown) => {
+      const [renewing, stream] = [request('s1', 'alice'), request('s1', 'alice')];
+      stream.response.headers['set-cookie'] = 'sid=s%3As1.c2ln; Path=/';
+      stream.response.headersSent = true;
+      regenerate(renewing, 's2', 'alice', isKnown);
+      await renewing.answer();
+      await stream.answer();
+      await app.close();
+      expect(ends).toEqual([]);
+    },
+  );
+
   it('has ended by a job after the grace period, though its owners stay open', async () => {
     await app.close();
     start({ graceMs: 60_000 });

@@ -196,7 +196,13 @@ export class PossibleEnds {
     if (verdict === 'continued' || (liveSessions && !(await this.#hasUser(sid, uid, true))))
       this.left(sid, uid);
     const last = [...owners.keys()].toSorted((one, other) => one.closedAt - other.closedAt).at(-1);
-    if (last && last.closedAt < Infinity && last.sessionID === sid && setsSession(sid, last))
+    if (
+      last &&
+      last.closedAt < Infinity &&
+      last.sessionID === sid &&
+      owners.get(last)?.isLate !== true &&
+      setsSession(sid, last)
+    )
       this.returned(sid, uid, last);
   }
 

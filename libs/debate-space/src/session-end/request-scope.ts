@@ -26,6 +26,8 @@ export interface OwnedSession {
   uid: string | undefined;
   /** As the request has loaded or saved it. */
   readonly session: SessionRecord | undefined;
+  /** Whether the head of its answer was sent when a call left the session: it cannot bring the cookie back. */
+  isAnswered: boolean;
 }
 
 /** Called when a request closes that has never owned a session. */

@@ -167,9 +167,10 @@ export class SessionReader {
           warnings.warn('store-not-answering');
         });
       };
-      let timer = setTimeout(rejectLate, this.#isSlow ? SLOW_STORE_TIMEOUT_MS : READ_TIMEOUT_MS).unref();
+      const limitMs = this.#isSlow ? SLOW_STORE_TIMEOUT_MS : READ_TIMEOUT_MS;
+      let timer = setTimeout(rejectLate, limitMs).unref();
       const stop = waits.onClose(() => {
-        if (this.#isSlow) return;
+        if (limitMs < SHUTDOWN_TIMEOUT_MS) return;
         clearTimeout(timer);
         timer = setTimeout(rejectLate, SHUTDOWN_TIMEOUT_MS).unref();
       });
