@@ -133,20 +133,22 @@ describe('the end of a session', () => {
     expect(await logouts()).toEqual(['end 1', 'end 2', 'end 3']);
   });
 
-  it('is not undone by a request of another instance that was running', async () => {
-    const { one, other, expired, sweep } = await instances();
+  it('is not undone by a request of another instance that was running, and is by the next login', async () => {
+    const { storage, one, other, stored, expired, sweep } = await instances();
     await one.end('s', 'alice', logout('first'));
     other.register('s', 'alice', Date.now() - HOUR);
     await other.idle();
     await sweep();
     expect(expired).toEqual([]);
+    stored.set('s', inTheStore('alice', Date.now() + HOUR));
+    other.register('s', 'alice', Date.now() - HOUR);
+    await other.idle();
+    expect(await storage.dueSessions(10)).toHaveLength(1);
   });
 
   it('is forgotten when the same user logs in again with the same session', async () => {
     const { one, other, stored, logouts } = await instances();
     await one.end('s', 'alice', logout('first'));
-    other.register('s', 'alice', Date.now() + HOUR); // a request that was running
-    await other.idle();
     stored.set('s', inTheStore('alice', Date.now() + HOUR));
     other.register('s', 'alice', Date.now() + HOUR);
     await other.idle();

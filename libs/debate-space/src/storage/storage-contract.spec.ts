@@ -138,6 +138,7 @@ function contract(kept: TableStorage): void {
     const { claims, nextMs = Infinity } = await within.claim(kind, 10);
     expect(claims).toEqual([]);
     expect(nextMs).toBeGreaterThan(LEASE_MS / 2);
+    if (nextMs < Infinity) expect(nextMs).toBeLessThanOrEqual(LONG_MS);
   };
   const add = (reference: string, ...subjects: string[]): Promise<Added> =>
     addErasures(storage, single(reference), users(reference, ...subjects));
@@ -330,8 +331,10 @@ function contract(kept: TableStorage): void {
     });
     const known = { key: referenceKey('r'), ...ADMIN, ...state, finishedAt: undefined };
     expect(claim.reference).toMatchObject(known);
+    await add('unsent', 'bob');
     expect(await storage.markSending(claim, 'sent')).toBe(true);
     expect(await storage.reference('r')).toMatchObject({ started: true, parked: 0, retrying: undefined });
+    expect(await storage.reference('unsent')).toMatchObject({ started: false });
     const { isNew, finished } = await storage.finishErasure(claim, 'erased', 2, '{"loggedOut":true}');
     const counts = { erased: 1, 'not-found': 0, vetoed: 0, canceled: 0 };
     expect([isNew, finished]).toMatchObject([true, { reference: 'r', total: 1, counts }]);
