@@ -54,13 +54,13 @@ export interface ErasureParts {
  * Durable, idempotent erasures with receipts. An accepted request is stored and executed in the background: log out,
  * then anonymize or delete (service-interface.md, sections 4.2 and 4.3). Injectable.
  *
- * @example
- * const { reference } = await erasures.request({ uid: 'alice', mode: 'anonymize', requestedBy: 'the user' });
- * const { state } = await erasures.status(reference);
- *
  * Every method rejects with a {@link StorageError} when the storage cannot be reached. After a rejected `request` or
  * `requestMany` it is unknown whether the erasure was stored: the error has its `reference`, also when the caller gave
  * none. See `status(reference)`, or repeat the call.
+ *
+ * @example
+ * const { reference } = await erasures.request({ uid: 'alice', mode: 'anonymize', requestedBy: 'the user' });
+ * const { state } = await erasures.status(reference);
  */
 export class DebateSpaceErasures {
   readonly #parts: ErasureParts;

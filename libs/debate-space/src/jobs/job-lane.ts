@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BootContext } from '../async/background.js';
-import { Periodic } from '../async/background.js';
+import { BootContext, Periodic } from '../async/background.js';
 import { LEASE_MS, type Claim, type JobKind, type Storage } from '../storage/storage.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 

@@ -18,6 +18,7 @@ export function serviceEvents(emit: Emit) {
 const UNREADABLE_HINT =
   'no storageKey opens this logout: it was written with another storageKey, or the row was changed. Restore that key ' +
   'and retry the logout, or discard it';
+const UNREADABLE = 'unreadable';
 /** When a guest leaves the next attempt to the app. */
 const LEFT_TO_THE_APP_MS = 10_000;
 
@@ -64,7 +65,7 @@ export class LogoutDelivery implements JobWork {
     const entry = logouts.entryOf(claim);
     if (!entry) {
       const about = { id: claim.id, uid: '', attempts: claim.attempts, tookMs: 0 };
-      return this.#park(claim, { ...claim, cause: 'unreadable' }, about, UNREADABLE_HINT);
+      return this.#park(claim, { ...claim, cause: UNREADABLE }, about, UNREADABLE_HINT);
     }
     const startedAt = performance.now();
     const answer = await sender.send(entry);
@@ -103,7 +104,9 @@ export class LogoutDelivery implements JobWork {
     const { isGuest, emit } = this.parts;
     const { cause = '' } = progress;
     if (isGuest) {
-      await this.logouts.postpone(claim, LEFT_TO_THE_APP_MS, progress);
+      // The app reads in the row why its own attempt failed, not that this process lacks its key.
+      const left = progress.cause === UNREADABLE ? claim : progress;
+      await this.logouts.postpone(claim, LEFT_TO_THE_APP_MS, left);
       emit({ type: 'logout-retrying', ...about, cause, delayMs: LEFT_TO_THE_APP_MS, hint });
       return LEFT_TO_THE_APP_MS;
     }

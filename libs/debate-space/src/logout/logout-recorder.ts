@@ -97,7 +97,7 @@ export class LogoutRecorder {
   }
 
   /**
-   * @param write stores it; its signal is aborted when the logout has gone to memory, or it would be delivered twice
+   * @param write stores it; its signal is aborted when the logout has gone to memory, so that `add` does not store it as well
    * @returns whether this process is the one that reports the end
    */
   async #store(entry: LogoutEntry, write: (late: AbortSignal) => Promise<boolean>): Promise<boolean> {

@@ -47,7 +47,7 @@ interface Ownership {
 interface Ended {
   /** On the counter of requests. */
   readonly moment: number;
-  /** Whether its user continued with another session. */
+  /** Whether it was left without a report: its user continued with another session. */
   readonly isContinued: boolean;
 }
 

@@ -36,7 +36,7 @@ export class SessionReader {
   }
 
   /**
-   * The user of a session. A resolver that throws – at a session without a user, most likely – finds no user; a uid that
+   * The user of a session. A uid function that throws – at a session without a user, most likely – finds no user; a uid that
    * is refused is a warning.
    * @param request the platform's own
    */
@@ -73,7 +73,7 @@ export class SessionReader {
 
   /**
    * The session as the store has it now, if it has a user.
-   * @throws when the store cannot be read, or what the resolver of uids throws
+   * @throws when the store cannot be read, or what the uid function throws
    */
   async find(sid: string): Promise<FoundSession | undefined> {
     const session = await this.#session(sid);

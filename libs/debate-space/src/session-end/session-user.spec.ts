@@ -27,7 +27,7 @@ describe('the uid of a session', () => {
     expect(userIn({ user: jwt, userId: 7 })).toMatchObject({ problem: expect.stringContaining('a token') });
   });
 
-  it('that a resolver returns as a promise is refused, and a rejection of the promise is handled', () => {
+  it('that a uid function returns as a promise is refused, and a rejection of the promise is handled', () => {
     const then = jest.fn();
     expect(() => resolvedUid({ then })).toThrow('must not return a promise');
     expect(then).toHaveBeenCalledWith(undefined, expect.any(Function));

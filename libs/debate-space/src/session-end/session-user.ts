@@ -78,13 +78,13 @@ export function userIn(session: SessionRecord): string | RefusedUid | undefined 
 }
 
 /**
- * A uid out of what a resolver of the host returned.
+ * A uid out of what a uid function of the host returned.
  * @throws TypeError for a promise: the end is noted before the session ends, and nothing may wait for a lookup
  */
 export function resolvedUid(value: unknown): string | RefusedUid | undefined {
   if (isPromise(value)) {
     value.then(undefined, () => undefined); // or its rejection would end the process
-    throw new TypeError('a uid resolver must not return a promise');
+    throw new TypeError('a uid function must not return a promise');
   }
   return foundUid(value);
 }
