@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { setTimeout as pause } from 'node:timers/promises';
 import { memoryStorage, type SessionRecord, type SessionUid } from 'nestjs-debate-space';
 import { logInTo } from '#support/browser/browser.js';
 import { eventsOf } from '#support/hosts/events.js';
@@ -117,11 +118,16 @@ describe('the host comes first', () => {
         return memory.close();
       },
     }));
-    const host = await scene.start({ act: destroy }, { storage });
+    const act: Act = async (request, response) => {
+      response.end('answered'); // no answer waits for the storage then
+      await destroySession(request);
+    };
+    const host = await scene.start({ act }, { storage, logout: { storageTimeoutMs: 10_000 } });
     const browser = await logInTo(host, 'alice');
     await browser.post('/act');
     await storing.passed;
     const stopped = scene.stop();
+    expect(await Promise.race([stopped, pause(300, 'it waits')])).toBe('it waits');
     stored.open();
     await stopped;
     expect(steps).toEqual(['stored', 'closed']);
