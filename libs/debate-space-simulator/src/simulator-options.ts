@@ -73,7 +73,10 @@ const DEFAULTS: SimulatorSettings = {
 /** @throws TypeError naming the option that cannot be used; never its value. */
 export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
   // By name, because the configuration of many apps is a class with getters.
-  const values = Object.entries(DEFAULTS).map(([name, value]) => [name, Reflect.get(options, name) ?? value]);
+  const values = Object.entries(DEFAULTS).map(([name, value]): [string, unknown] => [
+    name,
+    Reflect.get(options, name) ?? value,
+  ]);
   const settings = Object.fromEntries(values) as SimulatorSettings;
   for (const name of ['apiKey', 'secretKey', 'applicationName'] as const) {
     if (settings[name] === '') throw new TypeError(`Option "${name}" must not be empty.`);
