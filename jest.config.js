@@ -15,6 +15,7 @@ export default {
   maxWorkers: 4, // many tests wait rather than compute
   workerIdleMemoryLimit: '1GB', // Node keeps the ES modules of every test file
   reporters: ['default', '<rootDir>/test/support/skipped-reporter.js'],
+  testSequencer: '<rootDir>/test/support/longest-first.js',
   testTimeout: 120_000, // ends a test that hangs; no test is meant to fail by it, however busy the machine is
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: sources,

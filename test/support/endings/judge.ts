@@ -29,8 +29,6 @@ export interface Verdict {
 export interface JudgeOptions {
   /** The major version of NestJS, where it is not the newest. */
   readonly nest?: string;
-  /** Opens the storage of another host. Default: in memory. */
-  readonly storage?: () => Promise<Partial<DebateSpaceModuleOptions>>;
   /** The promises that a row is held to. Default: all. */
   readonly only?: (cell: EndingCell) => readonly Promised[];
   /** The errors that nobody has caught since it was last asked: without the plugin they would not be there. */
@@ -55,7 +53,7 @@ async function judge(
   const run = (how: Promised, work: () => Promise<unknown>): Promise<unknown> =>
     within(PLAY_TIMEOUT_MS, work()).catch((error: unknown) => wrong.push(`${how}: ${String(error)}`));
   await run('reported', async () => {
-    watched = await playWatched(cell, service, await options.storage?.());
+    watched = await playWatched(cell, service);
     checked.add('reported');
     wrong.push(...wrongReports(cell, watched, options.nest).map((text) => `reported: ${text}`));
     const { later = false, laterOn } = cell.ending;
@@ -94,11 +92,7 @@ interface Watched {
   readonly stored: boolean | undefined;
 }
 
-async function playWatched(
-  cell: EndingCell,
-  service: DebateSpaceSimulator,
-  storage: Partial<DebateSpaceModuleOptions> = {},
-): Promise<Watched> {
+async function playWatched(cell: EndingCell, service: DebateSpaceSimulator): Promise<Watched> {
   const logouts = new Set<string>();
   const at = new Map<string, number[]>();
   const reports = cell.ending.reports ?? ['alice'];
@@ -111,9 +105,8 @@ async function playWatched(
   const options: PlayOptions = {
     debateSpace: using(service, {
       storageKey: STORAGE_KEY,
-      ...storage,
       logout,
-      storage: slowly(storage.storage ?? memoryStorage(), logouts),
+      storage: slowly(memoryStorage(), logouts),
     }),
     started: (host) => {
       nameOf = host.nameOf ?? nameOf;
