@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { SetupWarning } from './session-end.js';
@@ -63,6 +63,26 @@ it('a store in files that has no file of a session has no such session, and any 
   expect(await app.find('s1')).toEqual([]);
   answers.error.code = 'EACCES';
   await expect(app.find('s1')).rejects.toThrow('the store failed to read');
+});
+
+it('a read that began before its store was found slow has one second from the shutdown on', async () => {
+  jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'setImmediate'] });
+  try {
+    app.watch({ ...methods(), get: () => undefined });
+    const failed: string[] = [];
+    const read = (sid: string): void => void app.find(sid).catch(() => failed.push(sid));
+    read('first');
+    await jest.advanceTimersByTimeAsync(4_800);
+    read('second');
+    await jest.advanceTimersByTimeAsync(300);
+    expect(failed).toEqual(['first']);
+    const closed = app.close();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(failed).toEqual(['first', 'second']);
+    await closed;
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 describe('a store that cannot be watched', () => {
